@@ -18,17 +18,17 @@ help: ## List the commands
 
 demo: ## Build, then walk one contract from template to verified release
 	@tests/set-up build
-	@$(SETS) tests/phase "Building holdfast" cargo build $(CRATES) --bin holdfast --bin demo
+	@$(SETS) tests/phase "Building holdfast" cargo build $(CRATES) --bin holdfast --bin holdfast-verify --bin demo
 	@"$(TARGET)/debug/demo" $(if $(PDF),"$(PDF)")
 
 demo-sale: ## The demo, with a sale: originator, lender, funder
 	@tests/set-up build
-	@$(SETS) tests/phase "Building holdfast" cargo build $(CRATES) --bin holdfast --bin demo
+	@$(SETS) tests/phase "Building holdfast" cargo build $(CRATES) --bin holdfast --bin holdfast-verify --bin demo
 	@"$(TARGET)/debug/demo" --sale $(if $(PDF),"$(PDF)")
 
 serve: ## The demo, and its server left running
 	@tests/set-up build
-	@$(SETS) tests/phase "Building holdfast" cargo build $(CRATES) --bin holdfast --bin demo
+	@$(SETS) tests/phase "Building holdfast" cargo build $(CRATES) --bin holdfast --bin holdfast-verify --bin demo
 	@"$(TARGET)/debug/demo" --serve $(if $(PDF),"$(PDF)")
 
 check: ## Format, lints, unit and SQLite tests; installs nothing
@@ -68,6 +68,7 @@ verify: ## The program that verifies bundles, for their recipients
 deb: ## A Debian package in target/packages
 	@tests/set-up build
 	@cargo build -q --profile dist --locked --manifest-path host/Cargo.toml --no-default-features
-	@target="$(TARGET)"; packaging/build-deb "$$target/dist/holdfast" "$$target/packages"
+	@cargo build -q --profile verifier --locked -p holdfast-verify
+	@target="$(TARGET)"; packaging/build-deb "$$target/dist/holdfast" "$$target/verifier/holdfast-verify" "$$target/packages"
 
 include drills.mk

@@ -86,8 +86,8 @@ crash: ## Kill servers at every step of their work; 20 minutes
 
 test-image: ## Container image and Kubernetes manifest on podman
 	@tests/set-up test
-	@cargo build -q --release -p holdfast
-	@target="$(TARGET)"; tests/with-s3 tests/with-postgres tests/image "$$target/release/holdfast"
+	@cargo build -q --release -p holdfast -p holdfast-verify
+	@target="$(TARGET)"; tests/with-s3 tests/with-postgres tests/image "$$target/release/holdfast" "$$target/release/holdfast-verify"
 
 SCALE ?= 1000000
 bench-scale: ## Requests with 100,000 envelopes against SCALE=1000000

@@ -29,6 +29,9 @@ const DATABASE: &str = "holdfast.db";
 /// Folders below the data folder in copying order; the database follows the checkpoints.
 const CHECKPOINTS: &str = "objects/ledger/checkpoints";
 const FOLDERS: [&str; 3] = ["objects", "keys", "outbox"];
+/// Key of this installation as a witness. A restored database has forgotten the heads that were cosigned since, and
+/// with this key it could cosign a second history.
+const WITNESS_KEY: &str = "keys/witness.key";
 /// Time after the last renewal during which deletion stays suspended.
 const HOLD: Duration = Duration::from_secs(600);
 const RENEWAL: Duration = Duration::from_secs(30);
@@ -235,7 +238,7 @@ fn copy_below(
         let kind = entry.file_type().at(&entry.path())?;
         if kind.is_dir() {
             files.extend(copy_below(from, to, &name, wanted)?);
-        } else if kind.is_file() && wanted(&name) && !is_unfinished(&name) {
+        } else if kind.is_file() && wanted(&name) && !is_unfinished(&name) && name != WITNESS_KEY {
             match copy(&entry.path(), &to.join(&name)) {
                 Ok(kept) => drop(files.insert(name, kept)),
                 // Mails are sent and probes removed meanwhile; documents must not disappear.

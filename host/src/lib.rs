@@ -17,5 +17,5 @@ pub use holdfast_components as components;
 pub use holdfast_domain as domain;
 pub use holdfast_evidence as evidence;
 pub use holdfast_http as http;
-pub use holdfast_service::doctor;
+pub use holdfast_service::{doctor, retention, vault};
 pub use holdfast_store as store;

@@ -35,6 +35,7 @@ use holdfast_platform::components::{
     ActivationFollower, ComponentManager, load_on_demand, refresh,
 };
 use holdfast_platform::documents;
+use holdfast_platform::log::witness::LogWitness;
 use holdfast_platform::permits::double_pledge as fingerprints;
 use holdfast_service::ServiceState;
 use holdfast_service::vault::copies::CopyCache;
@@ -91,6 +92,9 @@ pub enum StartError {
     /// The key that signs the log's checkpoints is unusable.
     #[error("cannot set up the key for checkpoints")]
     Log,
+    /// This installation cannot be a witness.
+    #[error("cannot be a witness: {0}")]
+    Witness(&'static str),
     /// The webhook client could not be created.
     #[error(transparent)]
     Webhooks(#[from] SenderError),
@@ -348,6 +352,26 @@ pub async fn start_with_lookup(
         .map_err(|error| StartError::Activations(error.to_string()))?;
 
     Ok(app)
+}
+
+/// Opens this installation as a witness of the logs of others.
+pub async fn open_witness(config: &Config) -> Result<LogWitness, StartError> {
+    let name = config.witness.name.clone();
+    let name = name.ok_or(StartError::Witness("set witness.name first"))?;
+    let store = open_store(config).await?;
+    prepare_data_folder(&config.data_dir)?;
+    let seed = holdfast_base::keys::witness(&config.data_dir).map_err(|source| {
+        StartError::DataFolder {
+            folder: config.data_dir.display().to_string(),
+            source,
+        }
+    })?;
+
+    let unusable = StartError::Witness("keys/witness.key cannot be used");
+    let signer = CheckpointSigner::new(&seed).ok_or(unusable)?;
+    let clock = Clock::ahead_by(config.clock_offset.unwrap_or_default());
+    let logs = config.witness.logs.clone();
+    Ok(LogWitness::new(store, clock, signer, name, logs))
 }
 
 /// Entries of the data folder.

@@ -77,6 +77,12 @@ fn invalid_settings_are_refused_at_start() {
             "providers.signing.cloud.base_url",
         ),
         (
+            "[ledger]\nwitnesses = [{ name = 'w', url = 'http://w.example', key = 'w.example+1185a03b+BNVCB9oZSXfc9Grb/sK8LnW1LVqKQhhP7f3AACTw4+ja' }]",
+            "ledger.witnesses",
+        ),
+        ("[ledger]\nquorum = 1", "ledger.quorum"),
+        ("[witness]\nname = 'two words'", "witness.name"),
+        (
             "[auth.oidc]\nissuer = 'https://id.example'\naudience = ' '",
             "auth.oidc.audience",
         ),

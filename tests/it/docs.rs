@@ -43,7 +43,7 @@ fn every_test_that_a_document_names_exists() {
     let end = |character: char| !character.is_ascii_alphanumeric() && character != '_';
     let names = text.split("fn ").skip(1);
     let known: BTreeSet<&str> = names.filter_map(|rest| rest.split(end).next()).collect();
-    for document in ["SECURITY.md", "docs/readings.md"] {
+    for document in ["SECURITY.md", "docs/readings.md", "docs/specification.md"] {
         let named = named_tests(document);
         assert!(named.len() > 20, "{document}: {named:?}");
 
@@ -107,6 +107,32 @@ fn the_guide_to_errors_is_complete() {
     for code in codes {
         assert!(text.contains(&format!("\"{code}\"")), "{code}");
     }
+}
+
+/// Every code that an issue has is in a guide.
+#[test]
+fn every_code_of_an_issue_is_documented() {
+    let mut guides = String::new();
+    for entry in std::fs::read_dir(root().join("docs")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            guides.push_str(&std::fs::read_to_string(&path).unwrap());
+        }
+    }
+
+    let mut text = String::new();
+    sources(&root().join("host/crates"), &mut text);
+    let issues = text.split("ValidationIssue::new(").skip(1);
+    let codes: BTreeSet<&str> = issues
+        .filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next())
+        .collect();
+    assert!(codes.len() > 40, "{codes:?}");
+
+    let unknown: Vec<_> = codes
+        .iter()
+        .filter(|code| !guides.contains(&format!("`{code}`")))
+        .collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
 }
 
 /// Returns the folder of each module of the table of layers.

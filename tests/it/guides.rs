@@ -148,6 +148,48 @@ async fn the_guides_work_with_curl() {
     .await;
 }
 
+/// Walks for people who do not write programs: commands only, each page in a fresh shell.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_walks_of_facts_funding_and_tapes_can_be_pasted() {
+    for (walk, said_last) in [
+        ("facts", "27815.15 USD, page 2"),
+        ("funding", "sent"),
+        ("tape", "line 3: unmatched"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("contract.pdf"), CONTRACT).unwrap();
+        let app = TestApp::on_a_socket().await;
+        let mut bash = Command::new("bash");
+        bash.args(["-euo", "pipefail", "-c", &program(walk, "sh")]);
+        bash.current_dir(folder.path());
+        bash.envs([
+            ("HOLDFAST_URL", app.url()),
+            ("HOLDFAST_API_KEY", app.key.clone()),
+            ("HOLDFAST_TOKEN", app.token("owner")),
+            ("HOLDFAST_ORG", app.org.to_string()),
+        ]);
+        let said = tokio::task::spawn_blocking(move || done(&mut bash));
+        let said = said.await.unwrap_or_else(|error| panic!("{walk}: {error}"));
+        let said = said.trim();
+        assert!(said.ends_with(said_last), "{walk}: {said}");
+
+        match walk {
+            "facts" => assert_eq!(app.count("contract_facts").await, 1),
+            // One with a warning, one that is right.
+            "funding" => {
+                assert_eq!(app.count("envelope").await, 2);
+                let refused = "funding_refused\npage 1: ";
+                assert!(said.contains(refused), "{said}");
+                assert!(said.contains("24 × 230.00 = 5520.00"), "{said}");
+            }
+            _ => assert!(
+                said.contains("line 2: different 27851.15 27815.15"),
+                "{said}"
+            ),
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_guides_work_in_python() {
     let sdk = PythonSdk::generated();

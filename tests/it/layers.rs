@@ -283,7 +283,17 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
             "select {columns} from control_conflict where statement",
         ],
     ),
+    // The operator sees how many holds the program enforces.
+    (
+        "legal_holds.rs",
+        &["select count(*) as holds from legal_hold"],
+    ),
     ("request_log.rs", &["delete from request_log where at"]),
+    // The daily run is about every organization with schedules.
+    (
+        "retention.rs",
+        &["select {columns} from retention_schedules order by"],
+    ),
     ("test_mode.rs", &["delete from test_message where at"]),
     // Data of the whole installation that the operator sees.
     (

@@ -54,6 +54,35 @@ async fn dashboard_and_alerts_use_existing_metrics() {
     }
 }
 
+/// The guide names five alerts first, all of them with a metric that their rule asks for.
+#[test]
+fn the_alerts_of_the_guide_are_those_of_the_rules() {
+    let guide = packaging().join("../docs/monitoring.md");
+    let guide = std::fs::read_to_string(guide).unwrap();
+    let rules = std::fs::read_to_string(packaging().join("monitoring/alerts.yaml")).unwrap();
+    let rules: Vec<&str> = rules.split("- alert: ").skip(1).collect();
+
+    let rows: Vec<&str> = guide
+        .lines()
+        .filter(|line| line.starts_with("| `Holdfast"))
+        .collect();
+    assert!(rows.len() >= 10, "{rows:?}");
+
+    for row in rows {
+        let mut quoted = row.split('`').skip(1).step_by(2);
+        let alert = format!("{}\n", quoted.next().unwrap());
+        let rule = rules.iter().find(|rule| rule.starts_with(&alert));
+        let rule = rule.unwrap_or_else(|| panic!("{alert} is no alert"));
+        let metrics: Vec<&str> = quoted
+            .filter(|word| word.starts_with("holdfast_"))
+            .collect();
+        assert!(!metrics.is_empty(), "{row}");
+        for metric in metrics {
+            assert!(rule.contains(metric), "{alert}: {metric}");
+        }
+    }
+}
+
 #[test]
 fn manifests_are_well_formed() {
     let python = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../pdf-readers/bin/python");
@@ -140,6 +169,30 @@ fn a_default_build_lists_no_files_beside_it() {
     assert_eq!(run(program.arg("shared-files")), "");
 }
 
+/// Recipients of bundles look for the verifier where the program is.
+#[test]
+fn the_verifier_lies_beside_the_program() {
+    let root = packaging().join("..");
+    let makefile = std::fs::read_to_string(root.join("Makefile")).unwrap();
+    let demos: Vec<&str> = makefile
+        .lines()
+        .filter(|line| line.contains("--bin demo"))
+        .collect();
+    assert_eq!(demos.len(), 3);
+    for demo in demos {
+        assert!(
+            demo.contains("--bin holdfast --bin holdfast-verify"),
+            "{demo}"
+        );
+    }
+
+    let image = std::fs::read_to_string(packaging().join("Containerfile")).unwrap();
+    for program in ["holdfast", "holdfast-verify"] {
+        let copied = format!("/{program} /usr/bin/{program}\n");
+        assert!(image.contains(&copied), "{copied}");
+    }
+}
+
 /// The program depends on the C library only.
 #[test]
 fn the_debian_package_contains_all_files_of_a_server() {
@@ -151,22 +204,25 @@ fn the_debian_package_contains_all_files_of_a_server() {
 
     let folder = tempfile::tempdir().unwrap();
 
-    // A small program replaces holdfast, which would take minutes to pack.
+    // A small program replaces both, which would take minutes to pack.
     let build = |to: &str| {
         let to = folder.path().join(to);
         let mut build = Command::new(packaging().join("build-deb"));
-        let package = run(build.arg("/bin/true").arg(&to));
+        let package = run(build.arg("/bin/true").arg("/bin/true").arg(&to));
         PathBuf::from(package.trim())
     };
     let package = build("one");
 
     let contents = run(Command::new("dpkg-deb").arg("--contents").arg(&package));
     for file in [
-        "./usr/bin/holdfast",
+        "./usr/bin/holdfast\n",
+        "./usr/bin/holdfast-verify",
         "./usr/lib/systemd/system/holdfast.service",
         "./etc/holdfast/holdfast.toml",
         "./usr/share/doc/holdfast/OFL.txt",
-        "./usr/share/doc/holdfast/operations.md",
+        "./usr/share/doc/holdfast/README.md",
+        "./usr/share/doc/holdfast/docs/configuration.md",
+        "./usr/share/doc/holdfast/docs/operations.md",
         "./usr/share/holdfast/monitoring/alerts.yaml",
     ] {
         assert!(contents.contains(file), "{file} in {contents}");

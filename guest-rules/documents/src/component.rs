@@ -7,15 +7,15 @@
 
 use crate::contract::bindings;
 use crate::contract::bindings::exports::holdfast::documents::{
-    completion, copies, documents, form_fields, handwriting, long_term, signatures, sources,
-    values, variables, vaulting, watermarks, wording,
+    completion, copies, documents, excerpts, form_fields, handwriting, long_term, signatures,
+    sources, values, variables, vaulting, watermarks, wording,
 };
 use crate::{
-    BoxedValue, CompletionFacts, CustodyFacts, CustodySheet, DocumentError, DocumentExtension,
-    ExtensionRequest, FilledField, FlowingField, FormField, FoundSignatures, MarkRequest,
-    MarkWords, Marked, Misfit, PageImage, Picture, SealRequest, SealSpace, SettledDocument,
-    SignatureHandling, ValidationData, VariableValue, VaultCopies, VaultRequest, WatermarkRequest,
-    WrittenField,
+    Area, BoxedValue, CompletionFacts, CustodyFacts, CustodySheet, DocumentError,
+    DocumentExtension, ExtensionRequest, FilledField, FlowingField, FormField, FoundSignatures,
+    MarkRequest, MarkWords, Marked, Misfit, PageImage, Picture, SealRequest, SealSpace,
+    SettledDocument, SignatureHandling, ValidationData, VariableValue, VaultCopies, VaultRequest,
+    WatermarkRequest, WrittenField,
 };
 
 struct DocumentsComponent;
@@ -141,6 +141,12 @@ impl copies::Guest for DocumentsComponent {
         signatures: SignatureHandling,
     ) -> Result<Option<Vec<u8>>, DocumentError> {
         crate::write_anew(pdf, signatures)
+    }
+}
+
+impl excerpts::Guest for DocumentsComponent {
+    fn excerpt(pdf: Vec<u8>, place: Area, width: u32) -> Result<PageImage, DocumentError> {
+        crate::excerpt(&pdf, &place, width)
     }
 }
 

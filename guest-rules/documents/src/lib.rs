@@ -3,7 +3,8 @@
 //! Values and pictures on pages ([`fill`]), the marks of authoritative and other copies ([`mark`]),
 //! both copies for the vault ([`prepare_copies`]), marks that name the holder of a copy ([`watermark`]),
 //! copies as files of their own ([`write_anew`]),
-//! pictures as documents ([`picture_to_pdf`]), page images ([`page_image`]), joined documents
+//! pictures as documents ([`picture_to_pdf`]), page images ([`page_image`]) and parts of them
+//! ([`excerpt`]), joined documents
 //! ([`merge`]), earlier signatures
 //! ([`signatures`]), validation data and time stamps behind a seal ([`extend`], [`validation_data_of`]), form fields ([`form_fields`]), removed tags ([`strip_tags`]), the custody record ([`custody_record`])
 //! and the certificate of completion ([`completion_certificate`]). Of documents of word processors, only variables are
@@ -80,7 +81,7 @@ pub use long_term::{extend, validation_data_of};
 pub use marks::{mark, worded_mark};
 pub use merge::merge;
 pub use picture::picture_to_pdf;
-pub use render::page_image;
+pub use render::{excerpt, page_image};
 pub use seal::prepare_seal;
 pub use settle::{settle, unlock};
 pub use signatures::signatures;

@@ -8,11 +8,11 @@ use hayro::vello_cpu::peniko::ImageAlphaType;
 use hayro::{PixmapSettings, RenderCache, RenderSettings, render};
 use hayro_syntax::page::Page;
 
-use crate::PageImage;
 use crate::error::{Result, other, over_limit};
 use crate::geometry::DisplayedBox;
 use crate::palette::{self, Colour};
 use crate::source;
+use crate::{Area, PageImage};
 
 /// Width limit in pixels; signing forms never show more.
 const MAX_WIDTH: u32 = 2_400;
@@ -23,6 +23,14 @@ const MAX_PIXELS: f32 = 12_000_000.0;
 
 /// Height limit in pixels, for the same reason.
 const MAX_HEIGHT: f32 = 16_000.0;
+
+/// Surroundings of a place in an excerpt, across and down, as parts of the page: some lines, and the words that name the
+/// value.
+const SURROUNDINGS: (f64, f64) = (0.25, 0.06);
+
+/// Width and colour of the frame around the place of an excerpt.
+const FRAME: usize = 3;
+const FRAME_COLOUR: Colour = [0xc6, 0x28, 0x28];
 
 /// Limit on the bytes of drawing instructions on one page.
 const MAX_CONTENT_BYTES: usize = 48 * 1024 * 1024;
@@ -40,6 +48,91 @@ const MAX_CONTENT_BYTES: usize = 48 * 1024 * 1024;
 /// `over-limit` for a page with too many drawing instructions, `other` for a page that does not
 /// exist or a width of zero.
 pub fn page_image(pdf: &[u8], page: u32, width: u32) -> Result<PageImage> {
+    let Drawn {
+        width,
+        height,
+        pixels,
+        ..
+    } = draw_page(pdf, page, width)?;
+
+    Ok(PageImage {
+        width,
+        height,
+        png: encode(width, height, &pixels)?,
+    })
+}
+
+/// Renders the surroundings of a place as displayed, with a frame around the place. `width` is that of the whole page.
+///
+/// # Errors
+///
+/// Those of [`page_image`], and `other` for a place that is no rectangle on the page.
+pub fn excerpt(pdf: &[u8], place: &Area, width: u32) -> Result<PageImage> {
+    let numbers = [place.x, place.y, place.w, place.h];
+    let is_on_page = numbers.iter().all(|number| (0.0..=1.0).contains(number));
+    if !is_on_page || place.w == 0.0 || place.h == 0.0 {
+        return Err(other("the place is no rectangle on the page"));
+    }
+
+    let mut drawn = draw_page(pdf, place.page, width)?;
+    let framed = PixelBox::of(&drawn, place, (0.0, 0.0));
+    frame(&mut drawn, &framed);
+    let shown = PixelBox::of(&drawn, place, SURROUNDINGS);
+    let across = drawn.width as usize;
+    let rows = (shown.top..shown.bottom).map(|row| row * across);
+    let rows = rows.flat_map(|start| &drawn.pixels[start + shown.left..start + shown.right]);
+    let pixels: Vec<Colour> = rows.copied().collect();
+
+    let (width, height) = (shown.right - shown.left, shown.bottom - shown.top);
+    let (width, height) = (width as u32, height as u32);
+    Ok(PageImage {
+        width,
+        height,
+        png: encode(width, height, &pixels)?,
+    })
+}
+
+/// Part of a drawn page, in pixels. The right and the lower edge are outside.
+struct PixelBox {
+    left: usize,
+    top: usize,
+    right: usize,
+    bottom: usize,
+}
+
+impl PixelBox {
+    /// Returns a place with its surroundings, as parts of the page.
+    fn of(drawn: &Drawn, place: &Area, (across, down): (f64, f64)) -> Self {
+        let at = |part: f64, size: u32| (part.clamp(0.0, 1.0) * f64::from(size)) as usize;
+        let (width, height) = (drawn.width, drawn.height);
+        // At least one pixel, also of a place at the edge.
+        let left = at(place.x - across, width).min(width as usize - 1);
+        let top = at(place.y - down, height).min(height as usize - 1);
+        Self {
+            left,
+            top,
+            right: at(place.x + place.w + across, width).max(left + 1),
+            bottom: at(place.y + place.h + down, height).max(top + 1),
+        }
+    }
+}
+
+/// Draws a frame around a part of the page, so that it covers nothing of it.
+fn frame(drawn: &mut Drawn, part: &PixelBox) {
+    let (width, height) = (drawn.width as usize, drawn.height as usize);
+    let inside = |x: usize, y: usize| {
+        (part.left..part.right).contains(&x) && (part.top..part.bottom).contains(&y)
+    };
+    for y in part.top.saturating_sub(FRAME)..(part.bottom + FRAME).min(height) {
+        for x in part.left.saturating_sub(FRAME)..(part.right + FRAME).min(width) {
+            if !inside(x, y) {
+                drawn.pixels[y * width + x] = FRAME_COLOUR;
+            }
+        }
+    }
+}
+
+fn draw_page(pdf: &[u8], page: u32, width: u32) -> Result<Drawn> {
     if width == 0 {
         return Err(other("an image is at least one pixel wide"));
     }
@@ -62,18 +155,7 @@ pub fn page_image(pdf: &[u8], page: u32, width: u32) -> Result<PageImage> {
         )));
     }
 
-    let Drawn {
-        width,
-        height,
-        pixels,
-        ..
-    } = draw(found, &RenderCache::new(), width)?;
-
-    Ok(PageImage {
-        width,
-        height,
-        png: encode(width, height, &pixels)?,
-    })
+    draw(found, &RenderCache::new(), width)
 }
 
 /// A drawn page.

@@ -1,10 +1,13 @@
-//! Values of facts: the words of a contract in one canonical form.
-//!
-//! Numbers are handled digit by digit, so no value is ever rounded.
+//! Values of facts: the words of a contract in one canonical form, and the reason where they have none.
 
-use jiff::civil::Date;
+use holdfast_values::{
+    AmountProblem, DateOrder, DateProblem, DecimalMark, Notation, NumberProblem, WrittenNumber,
+    amount, boolean, collapsed, date, number, percentage, plain_vin,
+};
 
 use crate::{ValueFormat, ValueKind};
+
+pub(crate) use holdfast_values::is_currency;
 
 /// Most characters of a text.
 const TEXT: usize = 4_000;
@@ -13,45 +16,6 @@ const WHOLE: usize = 18;
 const FRACTION: usize = 8;
 /// Characters of a vehicle identification number (49 CFR 565.23).
 const VIN: usize = 17;
-
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
-const WEEKDAYS: [&str; 7] = [
-    "monday",
-    "tuesday",
-    "wednesday",
-    "thursday",
-    "friday",
-    "saturday",
-    "sunday",
-];
-/// Currencies with the symbols that stand for them.
-const CURRENCIES: [(&str, &[&str]); 12] = [
-    ("USD", &["US$", "$"]),
-    ("CAD", &["CA$", "C$", "$"]),
-    ("AUD", &["AU$", "A$", "$"]),
-    ("NZD", &["NZ$", "$"]),
-    ("MXN", &["MX$", "$"]),
-    ("EUR", &["€"]),
-    ("GBP", &["£"]),
-    ("JPY", &["¥"]),
-    ("CNY", &["¥"]),
-    ("INR", &["₹"]),
-    ("CHF", &["Fr."]),
-    ("BRL", &["R$"]),
-];
 
 /// Returns the canonical value of words, or why they are no value of this kind.
 ///
@@ -71,10 +35,13 @@ pub fn normalize(format: &ValueFormat, words: &str) -> Result<String, String> {
         ValueKind::Text => Ok(words),
         ValueKind::Integer => integer(&words, format),
         ValueKind::Money => money(&words, format),
-        ValueKind::Percentage => percentage(&words, format),
-        ValueKind::Date => date(&words, format.date_order.as_deref()),
+        ValueKind::Percentage => points(&words, format),
+        ValueKind::Date => day(&words, format.date_order.as_deref()),
         ValueKind::Vin => vin(&words),
-        ValueKind::Boolean => boolean(&words),
+        ValueKind::Boolean => match boolean(&words, Notation::Words) {
+            Some(value) => Ok(value.to_string()),
+            None => Err(format!("{words:?} is neither yes nor no")),
+        },
     }
 }
 
@@ -85,325 +52,97 @@ pub(crate) fn is_number(format: &ValueFormat, words: &str) -> bool {
         ..format.clone()
     };
     let words = collapsed(words);
-    money(&words, &any_currency).is_ok() || percentage(&words, &any_currency).is_ok()
+    money(&words, &any_currency).is_ok() || points(&words, &any_currency).is_ok()
 }
 
-/// Returns whether words are nothing but the symbol or the code of a currency.
-pub(crate) fn is_currency(words: &str) -> bool {
-    CURRENCIES
-        .iter()
-        .any(|(code, symbols)| *code == words || symbols.contains(&words))
-}
-
-fn collapsed(words: &str) -> String {
-    let parts: Vec<&str> = words.split_whitespace().collect();
-    parts.join(" ")
-}
-
-/// A number as its digits.
-struct Digits {
-    is_negative: bool,
-    /// Without leading zeros; `0` for none.
-    whole: String,
-    fraction: String,
-}
-
-impl Digits {
-    fn is_zero(&self) -> bool {
-        let digits = self.whole.bytes().chain(self.fraction.bytes());
-        digits.into_iter().all(|digit| digit == b'0')
-    }
-
-    /// Returns the number with at least so many decimals, and no further closing zeros.
-    fn text(&self, decimals: usize) -> String {
-        let sign = if self.is_negative && !self.is_zero() {
-            "-"
-        } else {
-            ""
-        };
-        let mut fraction = self.fraction.trim_end_matches('0').to_owned();
-        while fraction.len() < decimals {
-            fraction.push('0');
-        }
-
-        let whole = &self.whole;
-        if fraction.is_empty() {
-            format!("{sign}{whole}")
-        } else {
-            format!("{sign}{whole}.{fraction}")
-        }
+fn mark(format: &ValueFormat) -> DecimalMark {
+    if format.decimal_separator.as_deref() == Some(",") {
+        DecimalMark::Comma
+    } else {
+        DecimalMark::Point
     }
 }
 
 fn integer(words: &str, format: &ValueFormat) -> Result<String, String> {
-    let digits = digits(words, format)?;
-    if digits.fraction.bytes().any(|digit| digit != b'0') {
-        return Err(format!("{words:?} is no whole number"));
+    let read = number(words, mark(format), Notation::Words);
+    let read = limited(words, read.map_err(|problem| no_number(words, problem))?)?;
+    if read.is_whole() {
+        Ok(read.text(0))
+    } else {
+        Err(format!("{words:?} is no whole number"))
     }
-    Ok(Digits {
-        fraction: String::new(),
-        ..digits
-    }
-    .text(0))
 }
 
 fn money(words: &str, format: &ValueFormat) -> Result<String, String> {
-    let (bare, is_bracketed) = without_brackets(words);
-    let (bare, is_signed) = without_sign(bare);
-    let bare = without_currency(bare, format.currency.as_deref())?;
-    // A sign may stand on either side of the currency.
-    let mut digits = digits(bare, format)?;
-    let negations = [is_bracketed, is_signed, digits.is_negative];
-    digits.is_negative = match negations.into_iter().filter(|negation| *negation).count() {
-        0 => false,
-        1 => true,
-        _ => return Err(format!("{words:?} has two signs")),
-    };
-
-    Ok(digits.text(2))
-}
-
-fn percentage(words: &str, format: &ValueFormat) -> Result<String, String> {
-    let lower = words.to_lowercase();
-    let bare = ["%", "percent", "per cent"]
-        .iter()
-        .find_map(|sign| lower.strip_suffix(sign))
-        .unwrap_or(&lower);
-    Ok(digits(bare.trim(), format)?.text(0))
-}
-
-/// Takes off the brackets of a negative amount.
-fn without_brackets(words: &str) -> (&str, bool) {
-    let inner = words
-        .strip_prefix('(')
-        .and_then(|rest| rest.strip_suffix(')'));
-    inner.map_or((words, false), |inner| (inner.trim(), true))
-}
-
-fn is_minus(character: char) -> bool {
-    matches!(
-        character,
-        '-' | '\u{2010}' | '\u{2011}' | '\u{2012}' | '\u{2013}' | '\u{2212}'
-    )
-}
-
-/// Takes a sign off, before or behind. Returns whether it was a minus.
-fn without_sign(words: &str) -> (&str, bool) {
-    if let Some(rest) = words
-        .strip_prefix(is_minus)
-        .or_else(|| words.strip_suffix(is_minus))
-    {
-        return (rest.trim(), true);
-    }
-    (words.strip_prefix('+').unwrap_or(words).trim(), false)
-}
-
-/// Takes a currency off, before or behind; another one than the expected one is refused.
-fn without_currency<'a>(words: &'a str, expected: Option<&str>) -> Result<&'a str, String> {
-    // Also the code of a currency that has no symbol here.
-    let code = expected.and_then(|code| {
-        let behind = || words.strip_suffix(code);
-        words.strip_prefix(code).or_else(behind)
-    });
-    if let Some(rest) = code {
-        return Ok(rest.trim());
-    }
-
-    let named = |(code, symbols): &(&'static str, &'static [&'static str])| {
-        let names = std::iter::once(*code).chain(symbols.iter().copied());
-        names
-            .filter_map(|name| {
-                let rest = words
-                    .strip_prefix(name)
-                    .or_else(|| words.strip_suffix(name));
-                rest.map(|rest| (name.len(), rest.trim()))
-            })
-            .max_by_key(|(length, _)| *length)
-    };
-    let own = CURRENCIES
-        .iter()
-        .filter(|(code, _)| expected.is_none_or(|expected| *code == expected));
-    let longest = |found: &(usize, &str)| found.0;
-    let Some((length, rest)) = own.filter_map(named).max_by_key(longest) else {
-        let other = CURRENCIES.iter().find(|one| named(one).is_some());
-        return match (other, expected) {
-            (Some((other, _)), Some(expected)) => {
-                Err(format!("the currency is {other} and not {expected}"))
-            }
-            _ => Ok(words),
-        };
-    };
-
-    // `CA$` ends with the symbol of another currency, so the longest name decides.
-    let other = CURRENCIES.iter().find(|one| {
-        let is_expected = expected.is_none_or(|expected| one.0 == expected);
-        !is_expected && named(one).is_some_and(|found| found.0 > length)
-    });
-    match (other, expected) {
-        (Some((other, _)), Some(expected)) => {
-            Err(format!("the currency is {other} and not {expected}"))
+    let expected = format.currency.as_deref();
+    let read = amount(words, expected, mark(format), Notation::Words);
+    let read = read.map_err(|problem| match problem {
+        AmountProblem::Number(problem) => no_number(words, problem),
+        AmountProblem::OtherCurrency(other) => {
+            let expected = expected.unwrap_or_default();
+            format!("the currency is {other} and not {expected}")
         }
-        _ => Ok(rest),
+        AmountProblem::TwoCurrencies => format!("{words:?} names two currencies"),
+    })?;
+    Ok(limited(words, read.number)?.text(2))
+}
+
+fn points(words: &str, format: &ValueFormat) -> Result<String, String> {
+    let read = percentage(words, mark(format), Notation::Words);
+    let (read, _) = read.map_err(|problem| no_number(words, problem))?;
+    Ok(limited(words, read)?.text(0))
+}
+
+fn no_number(words: &str, problem: NumberProblem) -> String {
+    match problem {
+        NumberProblem::NoNumber | NumberProblem::OtherMark => format!("{words:?} is no number"),
+        NumberProblem::TwoSigns => format!("{words:?} has two signs"),
+        NumberProblem::Grouping => {
+            format!("{words:?} has separators that do not stand between groups of three digits")
+        }
     }
 }
 
-/// Reads a plain number with separators of thousands.
-fn digits(words: &str, format: &ValueFormat) -> Result<Digits, String> {
-    let has_comma = format.decimal_separator.as_deref() == Some(",");
-    let (decimal, thousands): (char, &[char]) = if has_comma {
-        (',', &['.', '\'', '\u{2019}', ' '])
-    } else {
-        ('.', &[',', '\'', '\u{2019}'])
-    };
-    let (bare, is_negative) = without_sign(words);
-    let (whole, fraction) = bare.split_once(decimal).unwrap_or((bare, ""));
-
-    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let groups: Vec<&str> = whole.split(thousands).collect();
-    if !groups.iter().all(|group| is_digits(group)) || !is_digits(fraction) {
-        return Err(format!("{words:?} is no number"));
-    }
-
-    let digits = groups.concat();
-    if digits.is_empty() && fraction.is_empty() {
-        return Err(format!("{words:?} is no number"));
-    }
-
-    let is_grouped = match groups.split_first() {
-        Some((first, [])) => first.len() <= WHOLE,
-        Some((first, others)) => {
-            (1..=3).contains(&first.len()) && others.iter().all(|group| group.len() == 3)
-        }
-        None => false,
-    };
-    if !is_grouped {
-        return Err(format!(
-            "{words:?} has separators that do not stand between groups of three digits"
-        ));
-    }
-    if digits.len() > WHOLE || fraction.len() > FRACTION {
+/// Refuses numbers that no contract has.
+fn limited(words: &str, read: WrittenNumber) -> Result<WrittenNumber, String> {
+    let (whole, fraction) = read.size();
+    if whole > WHOLE || fraction > FRACTION {
         return Err(format!(
             "{words:?} has more than {WHOLE} digits, or more than {FRACTION} decimals"
         ));
     }
-
-    let digits = digits.trim_start_matches('0');
-    Ok(Digits {
-        is_negative,
-        whole: if digits.is_empty() { "0" } else { digits }.to_owned(),
-        fraction: fraction.to_owned(),
-    })
+    Ok(read)
 }
 
-fn date(words: &str, order: Option<&str>) -> Result<String, String> {
-    let numbers: Vec<&str> = words
-        .split(['/', '-', '.', '\u{2010}', '\u{2011}'])
-        .collect();
-    if let [first, second, third] = numbers[..] {
-        let (first, second, third) = (first.trim(), second.trim(), third.trim());
-        let is_number =
-            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        if [first, second, third].into_iter().all(is_number) {
-            return numeric_date(words, [first, second, third], order);
+fn day(words: &str, order: Option<&str>) -> Result<String, String> {
+    let known = order.and_then(|order| match order {
+        "mdy" => Some(DateOrder::MonthFirst),
+        "dmy" => Some(DateOrder::DayFirst),
+        "ymd" => Some(DateOrder::YearFirst),
+        _ => None,
+    });
+    let read = date(words, known, Notation::Words);
+    let read = read.map_err(|problem| match problem {
+        DateProblem::TwoWays(Some((one, other))) => {
+            format!("{words:?} can be {one} or {other}: set date_order in the fact map")
         }
-    }
-
-    named_date(words)
-}
-
-/// Reads a date of three numbers. Without an order, the reading must be the only one that is a date.
-fn numeric_date(
-    words: &str,
-    [first, second, third]: [&str; 3],
-    order: Option<&str>,
-) -> Result<String, String> {
-    if first.len() == 4 {
-        let found = civil(first, second, third);
-        return found.ok_or_else(|| format!("{words:?} is no date"));
-    }
-
-    let has_order = order.is_some();
-    let year = |text: &str| match text.len() {
-        4 => Some(text.to_owned()),
-        // Without an order, `11/12/26` has too many readings.
-        2 if has_order => Some(format!("20{text}")),
-        _ => None,
-    };
-    let reading = |order: &str| match order {
-        "mdy" => civil(&year(third)?, first, second),
-        "dmy" => civil(&year(third)?, second, first),
-        "ymd" => civil(&year(first)?, second, third),
-        _ => None,
-    };
-    if let Some(order) = order {
-        return reading(order).ok_or_else(|| format!("{words:?} is no date in the order {order}"));
-    }
-
-    match (reading("mdy"), reading("dmy")) {
-        (Some(one), Some(other)) if one != other => Err(format!(
-            "{words:?} can be {one} or {other}: set date_order in the fact map"
-        )),
-        (Some(one), _) | (None, Some(one)) => Ok(one),
-        (None, None) => Err(format!("{words:?} is no date")),
-    }
-}
-
-/// Reads a date with the English name of its month.
-fn named_date(words: &str) -> Result<String, String> {
-    let no_date = || format!("{words:?} is no date");
-    let lower = words.to_lowercase();
-    let is_separator = |character: char| {
-        character.is_whitespace() || matches!(character, ',' | '.' | '-' | '/' | '\u{2011}')
-    };
-    let is_word = |word: &&str| {
-        let is_filler = matches!(*word, "" | "the" | "day" | "of") || is_short_for(word, &WEEKDAYS);
-        !is_filler
-    };
-    let parts: Vec<&str> = lower.split(is_separator).filter(is_word).collect();
-
-    let (month, day, year) = match parts[..] {
-        [first, second, year] => match (month(first), month(second)) {
-            (Some(month), None) => (month, second, year),
-            (None, Some(month)) => (month, first, year),
-            _ => return Err(no_date()),
-        },
-        _ => return Err(no_date()),
-    };
-
-    let ordinals = ["st", "nd", "rd", "th"];
-    let day = ordinals
-        .iter()
-        .find_map(|ordinal| day.strip_suffix(ordinal))
-        .unwrap_or(day);
-    if year.len() != 4 {
-        return Err(format!("{words:?} has no year of four digits"));
-    }
-
-    civil(year, &month.to_string(), day).ok_or_else(no_date)
-}
-
-fn month(word: &str) -> Option<usize> {
-    let mut names = MONTHS.iter();
-    let found = names.position(|name| is_short_for(word, &[name]));
-    found.map(|index| index + 1)
-}
-
-/// Returns whether a word is one of the names, or its first three or more letters.
-fn is_short_for(word: &str, names: &[&str]) -> bool {
-    word.len() >= 3 && names.iter().any(|name| name.starts_with(word))
-}
-
-fn civil(year: &str, month: &str, day: &str) -> Option<String> {
-    if month.len() > 2 || day.len() > 2 {
-        return None;
-    }
-    let date = Date::new(year.parse().ok()?, month.parse().ok()?, day.parse().ok()?).ok()?;
-    Some(date.to_string())
+        DateProblem::TwoWays(None) => {
+            format!("{words:?} has no year of four digits: set date_order in the fact map")
+        }
+        DateProblem::OtherOrder => {
+            let order = order.unwrap_or_default();
+            format!("{words:?} is no date in the order {order}")
+        }
+        DateProblem::ShortYear => format!("{words:?} has no year of four digits"),
+        DateProblem::NoDate | DateProblem::NoSuchDay | DateProblem::PlainNumber => {
+            format!("{words:?} is no date")
+        }
+    })?;
+    Ok(read.to_string())
 }
 
 fn vin(words: &str) -> Result<String, String> {
-    let plain = words.chars().filter(|one| *one != ' ' && !is_minus(*one));
-    let vin: String = plain.flat_map(char::to_uppercase).collect();
+    let vin = plain_vin(words);
     let is_alphanumeric = vin.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let count = vin.chars().count();
     if !is_alphanumeric || count != VIN {
@@ -418,16 +157,6 @@ fn vin(words: &str) -> Result<String, String> {
     }
 
     Ok(vin)
-}
-
-fn boolean(words: &str) -> Result<String, String> {
-    let value = match words.to_lowercase().as_str() {
-        "yes" | "y" | "true" | "x" | "[x]" | "[ x ]" | "on" | "checked" | "☒" | "☑" | "✓" | "✔"
-        | "✗" => true,
-        "no" | "n" | "false" | "[]" | "[ ]" | "off" | "unchecked" | "☐" => false,
-        _ => return Err(format!("{words:?} is neither yes nor no")),
-    };
-    Ok(value.to_string())
 }
 
 #[cfg(test)]
@@ -509,7 +238,7 @@ mod tests {
     fn words_that_are_no_amount_say_why() {
         for (words, why) in [
             ("", "there are no words"),
-            ("$", "\"\" is no number"),
+            ("$", "\"$\" is no number"),
             ("NaN", "\"NaN\" is no number"),
             ("1e5", "\"1e5\" is no number"),
             ("12.34.56", "\"12.34.56\" is no number"),
@@ -523,8 +252,9 @@ mod tests {
             ),
             (
                 "1234567890123456789",
-                "\"1234567890123456789\" has separators that do not stand between groups of three digits",
+                "\"1234567890123456789\" has more than 18 digits, or more than 8 decimals",
             ),
+            ("60 359.04", "\"60 359.04\" is no number"),
         ] {
             assert_eq!(dollars(words).unwrap_err(), why);
         }

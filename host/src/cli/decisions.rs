@@ -87,7 +87,7 @@ async fn export(
     let app = start::start(config).await?;
     // The latest decisions belong to the export.
     decisions::record(&app, &wanted.org).await?;
-    log::catch_up(&app, &app.vault.log).await?;
+    log::cosignatures::catch_up(&app, &app.vault.log).await?;
     let mut options = ExportOptions {
         format: wanted.format,
         after: wanted.after,

@@ -1,4 +1,4 @@
-//! `holdfast ledger`: monitoring a log from outside.
+//! `holdfast ledger`: monitoring a log from outside, and the witnesses of this installation's log.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,11 +11,14 @@ use url::Url;
 
 use super::Failure;
 use super::output::CommandOutput;
+use crate::start;
+use holdfast_base::config::Config;
 use holdfast_base::tls;
 use holdfast_domain::checkpoint::{Checkpoint, VerifierKey};
 use holdfast_domain::merkle::{self, Hash};
 use holdfast_domain::succession::BelievedKeys;
 use holdfast_evidence::formats::LogHead;
+use holdfast_platform::log::cosignatures;
 
 /// Maximum response size in bytes, more than any head has.
 const ANSWER_LIMIT: usize = 1024 * 1024;
@@ -24,12 +27,15 @@ const ANSWER_LIMIT: usize = 1024 * 1024;
 pub enum LedgerCommand {
     /// Fetch the head of a log, and check that it extends the last one seen.
     Monitor(LogMonitor),
+    /// List the witnesses of this installation's log: what each has cosigned, and both heads where one contradicts
+    /// the log.
+    Witnesses,
 }
 
 #[derive(Args)]
 pub struct LogMonitor {
-    /// Base URL of the log, for example https://vault.example/api/v2.
-    #[arg(long)]
+    /// Address of the installation, such as https://sign.example. One that ends in /api/v2 is taken as it is.
+    #[arg(long, env = "HOLDFAST_URL")]
     url: Url,
     /// File with the last head seen; created by the first run.
     #[arg(long, value_name = "FILE")]
@@ -51,9 +57,39 @@ enum MonitorVisit {
 }
 
 /// Runs a command.
-pub async fn run(command: LedgerCommand, output: &CommandOutput) -> Result<ExitCode, Failure> {
+pub async fn run(
+    command: LedgerCommand,
+    config: Config,
+    output: &CommandOutput,
+) -> Result<ExitCode, Failure> {
+    match command {
+        LedgerCommand::Monitor(monitor) => watch(monitor, output).await,
+        LedgerCommand::Witnesses => witnesses(config, output).await,
+    }
+}
+
+async fn witnesses(config: Config, output: &CommandOutput) -> Result<ExitCode, Failure> {
+    let app = start::start(config).await?;
+    let witnesses = cosignatures::list(&app).await?;
+    let mut lines = Vec::new();
+    for witness in &witnesses {
+        let (name, size) = (&witness.name, witness.tree_size);
+        let problem = witness.problem.as_deref().unwrap_or("ok");
+        lines.push(format!("{name}  {size} entries  {problem}"));
+        if let Some(conflict) = &witness.conflict {
+            let (at, reason) = (conflict.at, &conflict.reason);
+            lines.push(format!("CONFLICT at {at}: {reason}"));
+            lines.push(conflict.own_head.clone());
+            lines.extend(conflict.witness_head.clone());
+        }
+    }
+
+    output.one(&json!(witnesses), &lines.join("\n"));
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn watch(monitor: LogMonitor, output: &CommandOutput) -> Result<ExitCode, Failure> {
     tls::use_one();
-    let LedgerCommand::Monitor(monitor) = command;
     // Without a limit, a log that never answers would stop the monitoring in silence.
     let http = reqwest::Client::builder()
         .timeout(Duration::from_secs(30))
@@ -141,12 +177,7 @@ impl LogMonitor {
     }
 
     async fn ask(&self, http: &reqwest::Client, since: Option<u64>) -> Result<Vec<u8>, Failure> {
-        let mut url = self.url.clone();
-        url.path_segments_mut()
-            .map_err(|()| "the address cannot have a path")?
-            .pop_if_empty()
-            .extend(["ledger", "head"]);
-
+        let mut url = head_of(&self.url)?;
         if let Some(since) = since {
             url.query_pairs_mut()
                 .append_pair("since", &since.to_string());
@@ -172,6 +203,23 @@ impl LogMonitor {
     }
 }
 
+/// Returns the address of the log's head, from that of the installation or of its API.
+fn head_of(installation: &Url) -> Result<Url, Failure> {
+    let mut url = installation.clone();
+    let of_api = installation
+        .path()
+        .trim_end_matches('/')
+        .ends_with("/api/v2");
+    let api: &[&str] = if of_api { &[] } else { &["api", "v2"] };
+    url.path_segments_mut()
+        .map_err(|()| "the address cannot have a path")?
+        .pop_if_empty()
+        .extend(api)
+        .extend(["ledger", "head"]);
+
+    Ok(url)
+}
+
 #[derive(Deserialize)]
 struct HeadAnswer {
     data: LogHead,
@@ -195,4 +243,37 @@ fn follows(seen: &Checkpoint, now: &Checkpoint, head: &LogHead) -> Result<(), Fa
         now.size, seen.size
     )
     .into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_monitor_takes_the_address_of_the_installation_or_of_its_api() {
+        for (given, head) in [
+            (
+                "https://sign.example",
+                "https://sign.example/api/v2/ledger/head",
+            ),
+            (
+                "https://sign.example/api/v2",
+                "https://sign.example/api/v2/ledger/head",
+            ),
+            (
+                "https://sign.example/api/v2/",
+                "https://sign.example/api/v2/ledger/head",
+            ),
+            (
+                "https://example.org/sign/",
+                "https://example.org/sign/api/v2/ledger/head",
+            ),
+        ] {
+            let url = Url::parse(given).unwrap();
+            assert_eq!(head_of(&url).unwrap().as_str(), head, "{given}");
+        }
+
+        let mail = Url::parse("mailto:log@example.org").unwrap();
+        assert!(head_of(&mail).is_err());
+    }
 }

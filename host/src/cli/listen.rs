@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::output::CommandOutput;
 use super::{Failure, termination};
-use holdfast_adapters::delivery::signature;
+use holdfast_adapters::delivery::{sender, signature};
 use holdfast_base::tls;
 use holdfast_domain::clock;
 use holdfast_domain::event::EventType;
@@ -231,6 +231,8 @@ async fn forward(
     let request = http
         .post(to.clone())
         .header("content-type", "application/json")
+        // Receivers that check who calls see what they see from the service.
+        .header("user-agent", sender::USER_AGENT)
         .header("x-service-event", &event.event_type)
         .header("x-service-signature", signature::of_body(&secret, &body))
         .header("webhook-id", event.event_id.as_str())

@@ -26,6 +26,7 @@ mod usage;
 mod users;
 mod vault;
 mod verify;
+mod witness;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -51,6 +52,7 @@ use holdfast_platform::log;
 use holdfast_service::doctor;
 use log_lines::LogGuard;
 use output::CommandOutput;
+use witness::WitnessCommand;
 
 /// Electronic signatures, tamper-evident authoritative copies, and their proof.
 #[derive(Parser)]
@@ -103,6 +105,9 @@ enum CliCommand {
     /// Monitor the log of all custody ledgers from outside.
     #[command(subcommand)]
     Ledger(ledger::LedgerCommand),
+    /// Be a witness: cosign the heads of the logs of others.
+    #[command(subcommand)]
+    Witness(WitnessCommand),
     /// Print events of an installation as they happen, and forward them to a receiver on this machine.
     Listen(listen::Listen),
     /// Send a sample of an event to a receiver on this machine.
@@ -149,6 +154,13 @@ enum CliCommand {
         #[arg(long)]
         confinement: bool,
     },
+}
+
+impl CliCommand {
+    /// Whether the command runs until it is stopped, with a log for its operator.
+    fn is_server(&self) -> bool {
+        matches!(self, Self::Serve | Self::Witness(WitnessCommand::Serve))
+    }
 }
 
 /// Failure of a command, with a message for the operator.
@@ -199,7 +211,7 @@ pub fn main() -> ExitCode {
                 .build()?;
             let _log = {
                 let _runtime = runtime.enter();
-                start_logging(&config, matches!(cli.command, CliCommand::Serve))?
+                start_logging(&config, cli.command.is_server())?
             };
 
             runtime.block_on(run(cli.command, config, &output))
@@ -252,7 +264,8 @@ async fn run(
         CliCommand::Verify(verify) => return verify::run(verify, config, output).await,
         CliCommand::Tape(command) => return tape::run(command, &config, output).await,
         CliCommand::Vault(command) => return vault::run(command, config, output).await,
-        CliCommand::Ledger(command) => return ledger::run(command, output).await,
+        CliCommand::Ledger(command) => return ledger::run(command, config, output).await,
+        CliCommand::Witness(command) => witness::run(command, config, output).await?,
         CliCommand::Listen(command) => return listen::listen(command, output).await,
         CliCommand::Trigger(command) => return listen::trigger(command, output).await,
         CliCommand::Events(command) => return listen::events(command, output).await,

@@ -1,8 +1,8 @@
 //! `holdfast tape`: compares a loan tape with the contracts of bundles, without an installation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{Read as _, Seek as _};
+use std::io::{BufReader, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -22,7 +22,7 @@ use holdfast_domain::tape::{
     CONTRACT_NUMBER, KeyScan, RecordIndex, RowCase, RowResult, RowStatus, RowsChecked, TapeCheck,
     TapeFormat, TapeKey, TapeMap, TapeReader, TapeSummary, VIN,
 };
-use holdfast_evidence::{Bundle, EvidenceVerdict};
+use holdfast_evidence::{Bundle, EvidenceVerdict, PoolReport, verify_pool};
 
 /// Findings that the text shows. JSON has all of them.
 const SHOWN: usize = 200;
@@ -44,6 +44,9 @@ pub struct CheckedTape {
     /// Folder with bundles: folders or zip files.
     #[arg(long, value_name = "FOLDER")]
     bundles: PathBuf,
+    /// Proofs of a pool, as a zip: only its records are compared, and each of them needs a bundle.
+    #[arg(long, value_name = "FILE")]
+    pool: Option<PathBuf>,
     /// Report of the same tape in JSON. The result has to have the digest of that report.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -68,7 +71,7 @@ struct RefusedBundle {
 struct ReadBundles {
     contracts: BTreeMap<EnvelopeId, BundledContract>,
     refused: Vec<RefusedBundle>,
-    /// Weakest verdict of those that are not refused.
+    /// Weakest verdict of those that are not refused, and of the proofs of the pool.
     weakest: EvidenceVerdict,
 }
 
@@ -101,11 +104,15 @@ async fn check(
 ) -> Result<ExitCode, Failure> {
     let map = read_map(&tape.map)?;
     let expected = tape.report.as_deref().map(expected).transpose()?;
+    let mut read = read_bundles(tape, config).await?;
+    if let Some(pool) = read_pool(tape, config)? {
+        read.keep(&pool.listed, pool.verdict);
+    }
     let ReadBundles {
         contracts,
         refused,
         weakest,
-    } = read_bundles(tape, config).await?;
+    } = read;
     let compared = compare(&tape.file, map, &contracts)?;
 
     let sha256 = compared.summary.sha256();
@@ -153,6 +160,44 @@ fn expected(file: &Path) -> Result<String, Failure> {
     digest.ok_or_else(|| format!("--report {}: it has no sha256", file.display()).into())
 }
 
+impl ReadBundles {
+    /// Leaves out the contracts that are not in a pool, and reports records of the pool without a contract.
+    fn keep(&mut self, pool: &BTreeSet<EnvelopeId>, verdict: EvidenceVerdict) {
+        self.weaken(verdict);
+        self.contracts.retain(|id, _| pool.contains(id));
+        let missing = pool.iter().filter(|id| !self.contracts.contains_key(*id));
+        self.refused.extend(missing.map(|id| RefusedBundle {
+            name: id.to_string(),
+            why: "the pool has this record, and the folder no valid bundle of it".into(),
+        }));
+    }
+
+    /// Counts a verdict that is not that of failure.
+    fn weaken(&mut self, verdict: EvidenceVerdict) {
+        // The codes are in the order of weakness, but for that of failure.
+        if verdict.exit_code() > self.weakest.exit_code() {
+            self.weakest = verdict;
+        }
+    }
+}
+
+/// Verifies the proofs of the pool.
+fn read_pool(tape: &CheckedTape, config: &Config) -> Result<Option<PoolReport>, Failure> {
+    let Some(path) = &tape.pool else {
+        return Ok(None);
+    };
+    let named = |why: String| Failure::from(format!("--pool {}: {why}", path.display()));
+    let roots = config.seal.timestamp_trust_file.as_deref();
+    let trusted = tape.arguments.trusted(roots)?;
+    let opened = File::open(path).map_err(|error| named(error.to_string()))?;
+    let report = verify_pool(BufReader::new(opened), &trusted);
+    let report = report.map_err(|error| named(error.to_string()))?;
+    if report.verdict == EvidenceVerdict::NotValid {
+        return Err(named("the proofs are not valid".into()));
+    }
+    Ok(Some(report))
+}
+
 /// Reads and verifies the bundles of the folder.
 async fn read_bundles(tape: &CheckedTape, config: &Config) -> Result<ReadBundles, Failure> {
     let roots = config.seal.timestamp_trust_file.as_deref();
@@ -172,12 +217,15 @@ async fn read_bundles(tape: &CheckedTape, config: &Config) -> Result<ReadBundles
         return Err(format!("--bundles {}: there are no bundles", tape.bundles.display()).into());
     }
 
-    let (mut contracts, mut refused) = (BTreeMap::new(), Vec::new());
-    let mut weakest = EvidenceVerdict::Valid;
+    let mut read = ReadBundles {
+        contracts: BTreeMap::new(),
+        refused: Vec::new(),
+        weakest: EvidenceVerdict::Valid,
+    };
     for path in paths {
         let name = path.display().to_string();
         let mut refuse = |why: String| {
-            refused.push(RefusedBundle {
+            read.refused.push(RefusedBundle {
                 name: name.clone(),
                 why,
             });
@@ -207,19 +255,12 @@ async fn read_bundles(tape: &CheckedTape, config: &Config) -> Result<ReadBundles
             continue;
         };
 
-        // The codes are in the order of weakness, but for that of failure.
-        if verdict.exit_code() > weakest.exit_code() {
-            weakest = verdict;
-        }
+        read.weaken(verdict);
         let facts = bundle.facts();
-        contracts.insert(id, BundledContract { org, facts });
+        read.contracts.insert(id, BundledContract { org, facts });
     }
 
-    Ok(ReadBundles {
-        contracts,
-        refused,
-        weakest,
-    })
+    Ok(read)
 }
 
 /// Compares the tape with the contracts, as the service does.
@@ -381,4 +422,33 @@ fn text(
         None => {}
     }
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_limits_the_contracts_and_names_those_without_a_bundle() {
+        let ids: Vec<EnvelopeId> = (0..3).map(|_| EnvelopeId::new()).collect();
+        let contract = |id: &EnvelopeId| {
+            let contract = BundledContract {
+                org: OrgId::new(),
+                facts: None,
+            };
+            (id.clone(), contract)
+        };
+        let mut read = ReadBundles {
+            contracts: ids[..2].iter().map(contract).collect(),
+            refused: Vec::new(),
+            weakest: EvidenceVerdict::Valid,
+        };
+        let pool: BTreeSet<EnvelopeId> = ids[1..].iter().cloned().collect();
+        read.keep(&pool, EvidenceVerdict::NotAnchored);
+
+        assert_eq!(read.contracts.keys().collect::<Vec<_>>(), [&ids[1]]);
+        let refused: Vec<&str> = read.refused.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(refused, [ids[2].as_str()]);
+        assert_eq!(read.weakest, EvidenceVerdict::NotAnchored);
+    }
 }

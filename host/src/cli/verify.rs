@@ -83,7 +83,7 @@ async fn verify_envelope(
 ) -> Result<VerificationReport, Failure> {
     let app = start::start(config).await?;
     // Without a running server, for example after a restore, this process extends the log.
-    if let Err(error) = log::catch_up(&app, &app.vault.log).await {
+    if let Err(error) = log::cosignatures::catch_up(&app, &app.vault.log).await {
         tracing::warn!(%error, "the log could not be extended");
     }
 

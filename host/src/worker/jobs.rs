@@ -21,13 +21,13 @@ use holdfast_base::traces;
 use holdfast_domain::envelope::KeptFile;
 use holdfast_domain::job::{
     AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CheckFunding, CheckTape,
-    CompareRecords, DeleteObject, ExecuteSubmission, FollowSubmission, JobKind, JobPayload,
-    JobQueue, MailAccessCode, MailAnswer, MailCompletion, MailContractDate, MailDecline,
-    MailEndpointDisabled, MailEndpointFailing, MailInvitation, MailLater, MailLinkHost,
-    MailNotSent, MailOpenLink, MailPartyInvitation, MailQuestion, MailReleaseRequest, MailReminder,
-    MailSignIn, MailUndelivered, MailView, MailWithdrawal, NextStep, NoticeOfDate, PaidInSandbox,
-    ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch, SendPlanned, TextAccessCode,
-    TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
+    CompareRecords, DeleteObject, DeleteTapeRows, ExecuteSubmission, FollowSubmission, JobKind,
+    JobPayload, JobQueue, MailAccessCode, MailAnswer, MailCompletion, MailContractDate,
+    MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation, MailLater,
+    MailLinkHost, MailNotSent, MailOpenLink, MailPartyInvitation, MailQuestion, MailReleaseRequest,
+    MailReminder, MailSignIn, MailUndelivered, MailView, MailWithdrawal, NextStep, NoticeOfDate,
+    PaidInSandbox, ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch, SendPlanned,
+    TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
 };
 use holdfast_domain::priority::PriorityClass;
 use holdfast_platform::error::CallbackError;
@@ -378,8 +378,8 @@ impl RunnableJob for ArchiveTemplate {
 
 impl RunnableJob for DeleteObject {
     async fn run(self, app: &App, _: &ClaimedJob) -> Result<NextStep, JobError> {
-        // A running backup may still have to copy the object.
-        if let Some(until) = orphans::held(app).await? {
+        // A running backup may still have to copy the object, and a legal hold keeps it.
+        if let Some(until) = orphans::held(app, &self.key).await? {
             return Ok(NextStep::Again(until));
         }
 
@@ -396,8 +396,7 @@ impl RunnableJob for DeleteObject {
 
 impl RunnableJob for ReleaseRecord {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
-        inspection::releases::make(app, &job.org, &self.release).await?;
-        Ok(NextStep::Done)
+        Ok(inspection::releases::make(app, &job.org, &self.release).await?)
     }
 }
 
@@ -418,6 +417,13 @@ impl RunnableJob for CompareRecords {
 impl RunnableJob for CheckTape {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         tapes::check::check(app, &job.org, &self.tape).await?;
+        Ok(NextStep::Done)
+    }
+}
+
+impl RunnableJob for DeleteTapeRows {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        tapes::removal::delete_rows(app, &job.org, &self.tape).await?;
         Ok(NextStep::Done)
     }
 }
@@ -567,7 +573,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     by_name! {
         VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan SendPlanned WithdrawSubmission ArchiveTemplate DeleteObject
         NoticeOfDate MailContractDate CheckFunding
-        SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailOpenLink MailLinkHost MailSignIn AdvanceTransfer CompareRecords CheckTape
+        SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailOpenLink MailLinkHost MailSignIn AdvanceTransfer CompareRecords CheckTape DeleteTapeRows
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered MailNotSent
         MailQuestion MailAnswer MailLater
         TextInvitation TextReminder TextAccessCode

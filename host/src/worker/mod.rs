@@ -46,6 +46,7 @@ pub async fn run(app: App, stop: CancellationToken) {
         app.vault.log.clone(),
         stop.clone(),
     ));
+    let witnesses = tokio::spawn(log::cosignatures::run(app.core.clone(), stop.clone()));
     let sweeps = tokio::spawn(periodic::sweep(app.clone(), stop.clone()));
     let seals = tokio::spawn(periodic::seals(app.clone(), stop.clone()));
     let polls = tokio::spawn(periodic::poll(app.clone(), stop.clone()));
@@ -64,6 +65,7 @@ pub async fn run(app: App, stop: CancellationToken) {
     for (what, work) in [
         ("periodic", periodic),
         ("log", sequencer),
+        ("witnesses", witnesses),
         ("sweeps", sweeps),
         ("seals", seals),
         ("polls", polls),

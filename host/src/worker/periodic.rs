@@ -21,7 +21,7 @@ use holdfast_service::signing::drawings;
 use holdfast_service::signing::expiry;
 use holdfast_service::signing::provider_poll;
 use holdfast_service::vault::{integrity, long_term, orphans};
-use holdfast_service::{App, installation, test_mode};
+use holdfast_service::{App, installation, retention, tapes, test_mode};
 use holdfast_store as store;
 
 /// Interval of periodic tasks, unless configured.
@@ -64,6 +64,10 @@ pub(super) async fn run(app: App, node: Arc<NodeRun>, stop: CancellationToken) {
             ("addresses for drawings", drawings::forget(&app).await),
             ("transfers", transfers::expire(&app).await),
             (
+                "old tapes",
+                tapes::removal::forget(&app.at(PriorityClass::Batch)).await,
+            ),
+            (
                 "blocks of decisions",
                 decisions::record_when_due(&app.at(PriorityClass::Batch)).await,
             ),
@@ -81,8 +85,8 @@ pub(super) async fn run(app: App, node: Arc<NodeRun>, stop: CancellationToken) {
     }
 }
 
-/// Verifies the vault, removes orphaned objects and checks hosts of signing links. These tasks are slow, so they have a loop of
-/// their own.
+/// Verifies the vault, removes orphaned objects, proposes records that are due and checks hosts of signing links. These
+/// tasks are slow, so they have a loop of their own.
 pub(super) async fn sweep(app: App, stop: CancellationToken) {
     let period = app.config.sweep_interval.unwrap_or(PERIOD);
     while !stop.is_cancelled() {
@@ -101,6 +105,10 @@ pub(super) async fn sweep(app: App, stop: CancellationToken) {
 
         if let Err(error) = orphans::sweep_when_due(&app, &app.vault).await {
             tracing::error!(%error, "orphaned objects could not be searched");
+        }
+
+        if let Err(error) = retention::propose_when_due(&app.at(PriorityClass::Batch)).await {
+            tracing::error!(%error, "records that are due could not be proposed");
         }
 
         if let Err(error) = link_hosts::check_when_due(&app, &stop).await {

@@ -225,6 +225,7 @@ async fn events_are_forwarded_as_the_service_sends_them() {
     let of_body = holdfast::delivery::signature::of_body(&secret, &received[0].body);
     assert_eq!(received[0].header("x-service-signature"), of_body);
     assert!(received[0].header("webhook-signature").starts_with("v1,"));
+    assert_eq!(received[0].header("user-agent"), "Service-Webhooks/1.0");
 
     // A sample, and the event again.
     let url = app.url();

@@ -239,8 +239,10 @@ fn doctor_checks_every_dependency() {
         "mail",
         "seal",
         "ledger",
+        "witnesses",
         "components",
         "providers",
+        "holds",
     ] {
         let check = checks
             .as_array()

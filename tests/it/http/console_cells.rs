@@ -49,6 +49,18 @@ const CELLS: &[(&str, &str, Option<Permission>)] = {
         ("POST", "/envelopes/{id}/vault", Some(Send)),
         ("GET", "/envelopes/{id}/pages/{page}", Some(ReadEnvelopes)),
         ("POST", "/envelopes/{id}/verify", Some(ReadEvidence)),
+        ("POST", "/envelopes/{id}/funding-check", Some(Send)),
+        ("POST", "/envelopes/{id}/stipulations", Some(Send)),
+        (
+            "POST",
+            "/envelopes/{id}/stipulations/{kind}/file",
+            Some(Send),
+        ),
+        (
+            "POST",
+            "/envelopes/{id}/stipulations/{kind}/waive",
+            Some(Send),
+        ),
         ("GET", "/live", Some(ReadEnvelopes)),
         ("GET", "/live/templates", Some(ReadEnvelopes)),
         ("GET", "/live/packages", Some(ReadEnvelopes)),
@@ -117,7 +129,26 @@ const CELLS: &[(&str, &str, Option<Permission>)] = {
         ("POST", "/tapes", Some(Control)),
         ("POST", "/tapes/maps", Some(Control)),
         ("GET", "/tapes/{id}", Some(ReadControl)),
+        ("GET", "/tapes/{id}/columns", Some(Control)),
+        ("POST", "/tapes/{id}/columns", Some(Control)),
+        ("POST", "/tapes/{id}/delete", Some(Control)),
+        ("GET", "/tapes/{id}/pictures/{picture}", Some(ReadControl)),
         ("GET", "/tapes/{id}/report/{format}", Some(ReadControl)),
+        ("GET", "/fact-maps", Some(ReadEnvelopes)),
+        ("POST", "/fact-maps", Some(Send)),
+        ("GET", "/fact-maps/{id}", Some(ReadEnvelopes)),
+        ("POST", "/fact-maps/{id}", Some(Send)),
+        ("POST", "/fact-maps/{id}/versions", Some(Send)),
+        ("GET", "/funding", Some(ReadEvidence)),
+        ("POST", "/funding", Some(ChangeRules)),
+        ("POST", "/funding/{id}/versions", Some(ChangeRules)),
+        ("POST", "/funding/{id}/invitations", Some(ChangeRules)),
+        ("POST", "/funding/{id}/subscription", Some(ChangeRules)),
+        ("GET", "/holds", Some(ReadEvidence)),
+        ("POST", "/holds", Some(Hold)),
+        ("POST", "/holds/{id}/{step}", Some(Hold)),
+        ("GET", "/retention", Some(ReadEvidence)),
+        ("POST", "/retention", Some(Hold)),
         ("GET", "/rules", Some(ReadEvidence)),
         ("GET", "/rules/{slot}", Some(ReadEvidence)),
         ("POST", "/rules/{slot}/activate/{id}", Some(ChangeRules)),
@@ -237,7 +268,7 @@ pub(super) struct KnownIds {
     component: String,
     pub(super) change: String,
     endpoint: String,
-    customer: String,
+    pub(super) customer: String,
 }
 
 pub(super) async fn ids_of(app: &TestApp) -> KnownIds {
@@ -304,8 +335,11 @@ impl KnownIds {
             .replace("{part}", "general")
             .replace("{file}", "copy")
             .replace("{format}", "csv")
+            .replace("{kind}", "insurance")
+            .replace("{picture}", "2-0.png")
             .replace("{position}", "0")
             .replace("{question}", "qst_01jdk7m3e8f4x9s2w5v6b0c1dh")
+            .replace("{step}", "lift")
             .replace("{act}", "unknown");
 
         format!("/console{path}")
@@ -344,6 +378,7 @@ async fn every_role_has_exactly_its_pages_and_acts() {
                     let path = path.replace("{id}", "x_01h455vb4pex5vsknk084sn02q");
                     let path = path.replace("{act}", "accept").replace("{part}", "unknown");
                     let path = path.replace("{position}", "0");
+                    let path = path.replace("{kind}", "insurance");
                     let path = path.replace("{question}", "qst_01jdk7m3e8f4x9s2w5v6b0c1dh");
                     session.post(&app, &path, "").await.status.as_u16()
                 }
@@ -365,6 +400,12 @@ const CONFIRMED: &[&str] = &[
     "/envelopes/{id}/embed",
     "/envelopes/{id}/links",
     "/envelopes/{id}/signers/{position}",
+    "/envelopes/{id}/stipulations",
+    "/envelopes/{id}/stipulations/{kind}/waive",
+    "/funding",
+    "/funding/{id}/invitations",
+    "/funding/{id}/subscription",
+    "/funding/{id}/versions",
     "/keys",
     "/keys/{id}/deactivate",
     "/keys/{id}/rotate",
@@ -489,6 +530,15 @@ async fn another_organizations_ids_are_unknown_everywhere() {
         ("/envelopes/{id}/copy", ""),
         ("/envelopes/{id}/vault", ""),
         ("/envelopes/{id}/verify", ""),
+        ("/envelopes/{id}/funding-check", ""),
+        ("/envelopes/{id}/stipulations", "stipulations=insurance"),
+        (
+            "/envelopes/{id}/stipulations/{kind}/waive",
+            "reason=Ours&sure=yes",
+        ),
+        ("/fact-maps/{id}/versions", "number=1"),
+        ("/funding/{id}/invitations", "organization_id=org_1"),
+        ("/funding/{id}/subscription", "version="),
         ("/envelopes/{id}/links", ""),
         (
             "/envelopes/{id}/embed",

@@ -194,6 +194,8 @@ async fn all_pages(app: &TestApp) -> Vec<String> {
         "/control/keys",
         "/transfers",
         "/tapes",
+        "/holds",
+        "/retention",
         "/rules",
         "/developers",
         "/requests",

@@ -61,6 +61,8 @@ async fn a_receiver_is_managed_in_the_console() {
     let form = encoded(&[("url", &receiver.url), ("event-*", "yes")]);
     let changed = dev.post(&app, &format!("{page}/edit"), &form).await;
     assert_eq!(changed.status, 303, "{}", changed.text());
+    let all = dev.get(&app, &page).await.text();
+    assert!(all.contains("Events: All events"), "{all}");
     let without = encoded(&[("url", &receiver.url)]);
     let without = dev.post(&app, &format!("{page}/edit"), &without).await;
     assert_eq!(without.status, 422, "a receiver without events");

@@ -12,6 +12,7 @@ use super::console_acts::ASKS;
 use super::console_cells::{KnownIds, ids_of, routes};
 use super::passkeys::encoded;
 use crate::service::components::registry::variant;
+use crate::service::funding;
 use crate::support::pages::{FormControl, PageForm, attributes_of, forms_of, links_of, texts_of};
 use crate::support::uploads::form_of;
 use crate::support::{TestApp, TestResponse, envelope_body, form, pdf};
@@ -412,6 +413,55 @@ async fn fill(app: &TestApp, ada: &Session, known: &KnownIds) -> Vec<String> {
     // The columns of tapes.
     let columns = [("map", "Line 12"), ("columns", "Loan = contract_number")];
     post("/console/tapes/maps", &columns).await;
+    let table = b"Loan Number,Amount Financed,Colour\nA-1,5,red\n";
+    let waiting = ada.upload(app, "/console/tapes", table, &[("name", "Line 13")]);
+    let waiting = waiting.await;
+    assert_eq!(waiting.status, 303, "{}", waiting.text());
+
+    // A map of facts with two versions, attachments, an own pack and one of a lender.
+    let map = [
+        ("name", "Retail"),
+        ("template", template),
+        ("begin", "retail_installment"),
+    ];
+    let map = post("/console/fact-maps", &map).await;
+    let map = map.headers["location"].to_str().unwrap();
+    let map = map.trim_start_matches("/console");
+    let mut content = app.web(Method::GET, map, Value::Null).await.data(200);
+    let members = content.as_object_mut().unwrap();
+    members.retain(|name, _| ["name", "applies_to", "facts"].contains(&name.as_str()));
+    app.web(Method::PUT, map, content).await.data(200);
+    let attachments = format!("/console/envelopes/{sent}/stipulations");
+    post(&attachments, &[("stipulations", "insurance")]).await;
+    let (lender, pack) = funding::lender(app).await;
+    let invitation = json!({ "organization_id": app.org.as_str() });
+    let path = format!("/funding-packs/{pack}/invitations");
+    app.post_with_bearer(&lender, &path, invitation)
+        .await
+        .data(200);
+    let component = variant(Slot::Funding, "rules of the originator");
+    let component = app
+        .upload_component(app.web_admin(), "elm-funding", "1.0.0", &component)
+        .await
+        .data(201);
+    let component = text(&component["component_id"]);
+    let own = [
+        ("name", "Own"),
+        ("component_id", component.as_str()),
+        ("description", "First terms"),
+    ];
+    post("/console/funding", &own).await;
+    // A legal hold, and one of which the end is requested.
+    for case in ["A-17", "B-18"] {
+        let hold = json!({
+            "scope": "customer", "subject_id": known.customer, "reason": "Suit", "case_reference": case,
+        });
+        let hold = app.web(Method::POST, "/legal-holds", hold).await.data(201);
+        if case == "B-18" {
+            let lift = format!("/console/holds/{}/lift", text(&hold["hold_id"]));
+            post(&lift, &[("reason", "Settled")]).await;
+        }
+    }
 
     // A deleted template, and another version of a template.
     let [deleted, versioned] = [app.contract_template().await, app.contract_template().await];

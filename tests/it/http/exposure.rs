@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::Request;
+use regex::Regex;
+use serde_json::Value;
 
 use crate::support::process::{ServerHome, ServerProcess, this_program};
-use crate::support::{TestApp, files_below, share_native_code};
+use crate::support::{TestApp, files_below, operator, share_native_code};
 
 /// Metrics name routes, components and queues, so they must not be public.
 #[tokio::test(flavor = "multi_thread")]
@@ -238,4 +240,107 @@ async fn the_sealing_authoritys_key_is_not_stored() {
     let data = app.data.path().to_owned();
     app.another_node(|config| config.data_dir = data).await;
     assert!(!kept("authority-key.pem"));
+}
+
+/// Collects the texts with a storage path, each with the name of its member.
+fn storage_paths(pattern: &Regex, name: &str, value: &Value, found: &mut Vec<(String, String)>) {
+    match value {
+        Value::String(text) if pattern.is_match(text) => {
+            found.push((name.to_owned(), text.clone()));
+        }
+        Value::Array(items) => {
+            for item in items {
+                storage_paths(pattern, name, item, found);
+            }
+        }
+        Value::Object(members) => {
+            for (name, member) in members {
+                storage_paths(pattern, name, member, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// "Vault storage paths are never included in any partner response, error bodies included." The specification demands
+/// one reference: `path` of the event `vault.stored`.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_answer_event_or_bundle_names_a_storage_path() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let folder = regex::escape(app.data.path().to_str().unwrap());
+    let pattern = format!(
+        r"\b(vault|copies|certificates|uploads|records|signed):\w+/|\bobjects/|s3://|{folder}"
+    );
+    let (pattern, mut found) = (Regex::new(&pattern).unwrap(), Vec::new());
+
+    let partner = format!("/partner/envelopes/{id}");
+    for path in [
+        partner.clone(),
+        format!("{partner}/status"),
+        format!("{partner}/signers"),
+        format!("{partner}/custody"),
+        format!("{partner}/compliance"),
+        format!("{partner}/vault/certificate"),
+        format!("{partner}/vault/signed-url"),
+        format!("{partner}/vault/copy/signed-url"),
+        "/partner/events?limit=100".to_owned(),
+        "/partner/control/records?part=originator".to_owned(),
+    ] {
+        let answer = app.get(&path).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        storage_paths(&pattern, &path, &answer.json(), &mut found);
+    }
+
+    for path in ["/envelopes", "/audit-log", "/request-log"] {
+        let answer = app.get_with_bearer(app.web_admin(), path).await;
+        storage_paths(&pattern, path, &answer.json(), &mut found);
+    }
+
+    // The operator's tool does not wait for the next block.
+    let decisions = app.data.path().join("decisions.jsonl");
+    let (org, file) = (app.org.as_str(), decisions.to_str().unwrap());
+    operator(
+        app.data.path(),
+        &["decisions", "export", "--org", org, file],
+    );
+    let decisions = std::fs::read_to_string(file).unwrap();
+    assert!(decisions.contains("vault_file_path"), "{decisions}");
+    for line in decisions.lines() {
+        let decision = serde_json::from_str(line).unwrap();
+        storage_paths(&pattern, "decisions", &decision, &mut found);
+    }
+
+    let bundle = format!("/envelopes/{id}/bundle");
+    let bundle = app.get_with_bearer(app.web_admin(), &bundle).await;
+    let mut bundle = zip::ZipArchive::new(std::io::Cursor::new(bundle.bytes)).unwrap();
+    for index in 0..bundle.len() {
+        let member = bundle.by_index(index).unwrap();
+        let name = member.name().to_owned();
+        if name.ends_with(".json") {
+            let content = serde_json::from_reader(member).unwrap();
+            storage_paths(&pattern, &name, &content, &mut found);
+        }
+    }
+
+    // The error of a file that was changed has none either.
+    let link = app
+        .get(&format!("{partner}/vault/signed-url"))
+        .await
+        .data(200);
+    let object = app.objects("vault").remove(0);
+    let mut bytes = std::fs::read(&object).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::remove_file(&object).unwrap();
+    std::fs::write(&object, bytes).unwrap();
+    let refused = app.get(link["signed_url"].as_str().unwrap()).await;
+    assert_eq!(refused.status, 409);
+    storage_paths(&pattern, "error", &refused.json(), &mut found);
+
+    // The event itself, and its entry in the ledger.
+    let demanded = ("path".to_owned(), format!("vault:{id}/authoritative"));
+    assert!(found.contains(&demanded), "{found:?}");
+    found.retain(|one| *one != demanded);
+    assert!(found.is_empty(), "{found:?}");
 }

@@ -60,6 +60,82 @@ async fn a_default_role_that_the_template_lacks_is_refused_by_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_value_outside_its_limits_is_refused_with_the_valid_ones() {
+    let app = TestApp::start().await;
+    let good = envelope_body(&Value::Null);
+    let path = "/partner/envelopes/env_1/questions/qst_1/close";
+    for (path, body, code, expected) in [
+        (
+            "/partner/webhook",
+            json!({ "webhook_url": null, "webhook_secret": "short" }),
+            "too_small",
+            "at least 16 characters",
+        ),
+        (
+            path,
+            json!({ "answer": "x".repeat(5000) }),
+            "too_big",
+            "at most",
+        ),
+    ] {
+        let answer = match path {
+            "/partner/webhook" => app.patch(path, body).await,
+            _ => app.post(path, body).await,
+        };
+        let issue = answer.json()["details"][0].clone();
+        assert_eq!(answer.status, 422, "{path}: {}", answer.text());
+        assert_eq!(issue["code"], code, "{issue}");
+        assert!(
+            issue["expected"].as_str().unwrap().starts_with(expected),
+            "{issue}"
+        );
+    }
+
+    // A text with a few valid values, each described by a schema of its own.
+    let mut body = good.clone();
+    body["envelope_kind"] = "stone".into();
+    let answer = app.post("/partner/envelopes", body).await;
+    let issue = answer.json()["details"][0].clone();
+    assert_eq!(issue["code"], "invalid_enum_value", "{issue}");
+    for kind in ["esign", "paper"] {
+        assert!(
+            issue["expected"].as_str().unwrap().contains(kind),
+            "{issue}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_of_a_query_are_refused_in_words_about_the_parameter() {
+    let app = TestApp::start().await;
+    for (query, error) in [
+        ("status=lost", "status: Expected one of ["),
+        ("limit=many", "limit: Expected integer"),
+        (
+            "starting_after=nothing",
+            "starting_after: Expected text that matches ^(env_)",
+        ),
+        ("limit=5&limit=6", "limit is there twice"),
+    ] {
+        let answer = app.get(&format!("/partner/envelopes?{query}")).await;
+        let text = answer.error(400);
+        let expected = format!("Invalid query parameter: {error}");
+        assert!(text.starts_with(&expected), "{query}: {text}");
+        for word in ["deserialize", "variant", "digit found"] {
+            assert!(!text.contains(word), "{query}: {text}");
+        }
+    }
+
+    let missing = app.get("/partner/customers").await;
+    let issue = missing.json()["details"][0].clone();
+    assert_eq!(issue["path"], json!(["email"]), "{issue}");
+    assert_eq!(
+        missing.error(400),
+        "Invalid query parameter: email is required"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_member_is_refused_with_the_nearest_known_name() {
     let app = TestApp::start().await;
     let mut body = envelope_body(&Value::Null);

@@ -9,6 +9,7 @@ mod console_comparison;
 mod console_drafts;
 mod console_filters;
 mod console_forms;
+mod console_funding;
 mod console_journeys;
 mod console_lists;
 mod console_open_links;

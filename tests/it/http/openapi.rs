@@ -101,6 +101,87 @@ async fn the_reference_shows_every_operation_in_a_browser() {
     assert_eq!(width, true, "the page scrolls sideways");
 }
 
+/// The specification's convention for lists. Events come in a feed, which has no numbered pages.
+#[test]
+fn every_list_takes_page_and_limit() {
+    let document = document();
+    // Lists of tapes and of maps are read behind an id, or are short.
+    let others = ["/partner/events", "tape", "/fact-maps"];
+    let mut lists = 0;
+    for operation in operations(&document) {
+        let answer = &operation.description["responses"]["200"]["content"]["application/json"];
+        let data = &answer["schema"]["properties"]["data"];
+        let is_list = data["type"] == "array" && operation.method == Method::GET;
+        if !is_list || others.iter().any(|other| operation.path.contains(other)) {
+            continue;
+        }
+
+        let parameters = operation.description["parameters"].as_array().unwrap();
+        for name in ["page", "limit"] {
+            let has = parameters.iter().any(|parameter| parameter["name"] == name);
+            assert!(has, "{} has no {name}", operation.path);
+        }
+
+        let meta = &answer["schema"]["properties"]["meta"]["properties"];
+        assert!(meta.get("limit").is_some(), "{}", operation.path);
+        lists += 1;
+    }
+
+    assert!(lists > 25, "{lists}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_has_numbered_pages_with_and_without_a_total() {
+    let app = TestApp::start().await;
+    let web = async |path: &str| app.get_with_bearer(app.web_admin(), path).await;
+
+    let all = web("/webhooks/events").await.json();
+    let total = all["meta"]["total"].clone();
+    assert_eq!(
+        all["meta"],
+        json!({ "page": 1, "limit": 1000, "total": total })
+    );
+
+    let second = web("/webhooks/events?limit=2&page=2").await.json();
+    assert_eq!(
+        second["meta"],
+        json!({ "page": 2, "limit": 2, "total": total })
+    );
+    assert_eq!(
+        second["data"].as_array().unwrap()[..],
+        all["data"].as_array().unwrap()[2..4]
+    );
+
+    let endpoints = web("/webhooks/endpoints?limit=100").await.json();
+    assert_eq!(
+        endpoints["meta"],
+        json!({ "page": 1, "limit": 100, "total": 0 })
+    );
+
+    for _ in 0..3 {
+        app.envelope_event().await;
+    }
+    let all = web("/envelopes?limit=3").await.json();
+    let second = web("/envelopes?limit=1&page=2").await.json();
+    assert_eq!(second["data"], json!([all["data"][1]]));
+    assert_eq!(second["meta"], json!({ "limit": 1, "has_more": true }));
+
+    let id = all["data"][0]["envelope_id"].as_str().unwrap();
+    for (query, why) in [
+        (
+            format!("page=2&starting_after={id}"),
+            "page and starting_after exclude each other",
+        ),
+        (
+            "page=101&limit=10".into(),
+            "page times limit must be 1000 or less; read on with starting_after",
+        ),
+    ] {
+        let refused = web(&format!("/envelopes?{query}")).await;
+        assert_eq!(refused.error(400), why, "{query}");
+    }
+}
+
 /// A member has a description, or the type that it refers to.
 #[test]
 fn every_member_is_described() {
@@ -309,9 +390,15 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
 
     let tape_id = tape(app).await;
     let (pledge_id, key_id) = pledge_and_key(app).await;
+    // Last, because nothing of the organization changes hands afterwards.
+    let hold = json!({ "scope": "organization", "reason": "Audit of A", "case_reference": "A-17" });
+    let hold = app.web(Method::POST, "/legal-holds", hold).await.data(201);
+    let hold_id = hold["hold_id"].as_str().unwrap().to_owned();
+
     vec![
         ("/control/tapes/", tape_id, "tap_01h455vb4pex5vsknk084sn02q"),
         ("/funding-packs/", pack_id, "fpk_01h455vb4pex5vsknk084sn02q"),
+        ("/legal-holds/", hold_id, "hld_01h455vb4pex5vsknk084sn02q"),
         ("/open-links/", link_id, "opl_01h455vb4pex5vsknk084sn02q"),
         (
             "/request-log/",

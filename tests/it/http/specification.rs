@@ -1,6 +1,6 @@
 //! The specification's tables for envelopes, customers, errors and limits, row by row. Rows that
-//! need more than one request are tested in the file of their subject; the customer's own fields
-//! are tested in `service/customers.rs`.
+//! need more than one request are tested in the file of their subject; `docs/specification.md`
+//! lists all rows with their tests, to be read beside the document.
 
 use std::time::Duration;
 
@@ -32,6 +32,28 @@ async fn paper(app: &TestApp) -> Value {
 
 fn id_of(envelope: &Value) -> &str {
     envelope["envelope_id"].as_str().unwrap()
+}
+
+/// Number of rows in the tables of the specification.
+const ROWS: usize = 187;
+
+/// Each row of the list names its tests; that they exist is checked with those of the other documents.
+#[test]
+fn no_row_of_the_specification_is_open() {
+    let list = include_str!("../../../docs/specification.md");
+    let is_row = |line: &&str| line.starts_with("| ") && !line.starts_with("| Row |");
+    let rows: Vec<&str> = list.lines().filter(is_row).collect();
+    let open: Vec<_> = rows
+        .iter()
+        .filter(|row| {
+            row.split('|')
+                .nth(2)
+                .is_none_or(|tests| !tests.contains('`'))
+        })
+        .collect();
+
+    assert!(open.is_empty(), "{} rows open: {open:?}", open.len());
+    assert_eq!(rows.len(), ROWS);
 }
 
 // Resources and their fields
@@ -174,6 +196,67 @@ async fn a_signer_entry_has_the_specified_fields() {
 
     let url = signer["embed_url"].as_str().unwrap();
     assert_eq!(form::open(&app, url).await.status, 200);
+}
+
+/// Table "Webhook endpoint". The secret is in the answers to create and rotate only.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_endpoint_has_the_specified_fields() {
+    let app = TestApp::start().await;
+    let body = json!({ "url": "https://hooks.example.com/", "description": "Deal desk", "events": ["vault.*"] });
+    let path = "/webhooks/endpoints";
+    let created = app.post_with_bearer(app.web_admin(), path, body);
+    let created = created.await.data(201);
+    let id = created["endpoint_id"].as_str().unwrap();
+    assert!(id.starts_with("whep_"), "{id}");
+    assert!(created["secret"].is_string() && created["secret_note"].is_string());
+
+    let listed = app.get_with_bearer(app.web_admin(), path).await.data(200);
+    let listed = &listed[0];
+    assert_eq!(listed["endpoint_id"], id);
+    assert_eq!(listed["url"], "https://hooks.example.com/");
+    assert_eq!(listed["description"], "Deal desk");
+    assert_eq!(listed["events"], json!(["vault.*"]));
+    assert_eq!(listed["is_active"], true);
+    assert_eq!(listed["partner_key_id"], Value::Null);
+    assert_eq!(listed["secret_set"], true);
+    assert_eq!(listed["grace_expires_at"], Value::Null);
+    assert!(listed.get("secret").is_none() && listed.get("secret_note").is_none());
+
+    let rotate = format!("{path}/{id}/rotate-secret");
+    let rotated = app.post_with_bearer(app.web_admin(), &rotate, json!({}));
+    let rotated = rotated.await.data(200);
+    assert_ne!(rotated["secret"], created["secret"]);
+    is_time(&rotated["grace_expires_at"]);
+}
+
+/// Table "Event types": those of an envelope from its creation to the vault.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_envelope_causes_the_events_of_the_table() {
+    let app = TestApp::start().await;
+    let envelope = app.sent_envelope().await;
+    let id = id_of(&envelope);
+    let remind = format!("/partner/envelopes/{id}/remind");
+    app.post(&remind, json!({})).await.data(200);
+    form::sign(&app, envelope["sign_url"].as_str().unwrap()).await;
+    app.wait_for(id, "vaulted").await;
+
+    let types = app.event_types(id).await;
+    for expected in [
+        "envelope.created",
+        "envelope.sent",
+        "envelope.reminder_sent",
+        "signer.viewed",
+        "signer.started",
+        "signer.completed",
+        "envelope.completed",
+        "vault.stored",
+        "vault.compliance.passed",
+    ] {
+        assert!(
+            types.iter().any(|one| one == expected),
+            "{expected}: {types:?}"
+        );
+    }
 }
 
 // Endpoints

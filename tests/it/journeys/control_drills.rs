@@ -1,5 +1,5 @@
-//! Servers are killed while records change hands: after each kill every record has one controller, the
-//! one that its ledger names, and no receipt is lost.
+//! Servers are killed while records change hands and tapes are checked: after each kill every record has one
+//! controller, the one that its ledger names, and no receipt is lost. Each tape has the report of an undisturbed check.
 //!
 //! `HOLDFAST_KILLS` sets the number of kills for `make crash`; `make test` has a few.
 
@@ -17,8 +17,8 @@ use super::crash::kills;
 use crate::support::process::{ServerHome, ServerProcess, this_program};
 use crate::support::{pdf, pool_output, postgres, release_form, share_native_code};
 
-/// Fault points of transfers, consents and releases. The empty one stands for a kill from outside.
-const PLACES: [&str; 8] = [
+/// Fault points of transfers, consents, releases and tapes. The empty one stands for a kill from outside.
+const PLACES: [&str; 10] = [
     "transferring",
     "transferred",
     "release requested",
@@ -26,9 +26,17 @@ const PLACES: [&str; 8] = [
     "pledged",
     "archived",
     "released",
+    "tape chunk",
+    "tape unlisted",
     "",
 ];
 const RECORDS: usize = 8;
+/// Rows of a tape: three chunks. No record has one of them.
+const ROWS: usize = 2_500;
+/// Records of the party that sends tapes.
+const UNLISTED: usize = 2;
+/// The party that sends tapes. Its records stay where they are.
+const TAPES: usize = 3;
 
 /// An organization, with one key for each server: a killed one takes its share of a rate limit along.
 struct DrillParty {
@@ -41,7 +49,7 @@ struct ControlDrill {
     /// Further nodes on the same database, objects and keys.
     others: Vec<ServerHome>,
     http: reqwest::Client,
-    /// Originator, lender and funder.
+    /// Originator, lender, funder, and a party that sends tapes.
     parties: Vec<DrillParty>,
     records: Vec<String>,
     random: u64,
@@ -64,7 +72,13 @@ impl ControlDrill {
         let home = home(0);
         std::fs::create_dir_all(&home.data).unwrap();
         share_native_code(&home.data);
-        let parties = ["Maple Motors", "First Example Bank", "Example Funding"].map(|name| {
+        let names = [
+            "Maple Motors",
+            "First Example Bank",
+            "Example Funding",
+            "Oak Autos",
+        ];
+        let parties = names.map(|name| {
             let (_, org) = home.operator("0s", &["org", "create", "--name", name]);
             let org = org["org_id"].as_str().unwrap().to_owned();
             let scopes = "envelopes:read,envelopes:write,compliance:read,vault:read,vault:write,\
@@ -108,6 +122,10 @@ impl ControlDrill {
         for _ in 0..RECORDS {
             let record = drill.record(&server.url).await;
             drill.records.push(record.unwrap());
+        }
+        for number in 0..UNLISTED {
+            let record = drill.vaulted_by(TAPES, &server.url, 500 + number).await;
+            record.unwrap();
         }
 
         server.kill();
@@ -163,33 +181,94 @@ impl ControlDrill {
 
     /// Vaults an uploaded document of the originator. `None` if the server is gone.
     async fn vaulted(&self, url: &str, number: usize) -> Option<String> {
+        self.vaulted_by(0, url, number).await
+    }
+
+    async fn vaulted_by(&self, party: usize, url: &str, number: usize) -> Option<String> {
         let body = json!({
             "envelope_name": "Lease", "envelope_kind": "paper",
             "customer_email": "jordan.lee@example.com", "customer_name": "Jordan Lee",
         });
-        let (status, made) = self.post(url, 0, "/envelopes", body).await?;
+        let (status, made) = self.post(url, party, "/envelopes", body).await?;
         assert_eq!(status, 201, "{made}");
 
         let id = made["data"]["envelope_id"].as_str().unwrap().to_owned();
-        self.upload(url, &id, number).await?;
+        self.upload(party, url, &id, number).await?;
         Some(id)
     }
 
     /// Uploads a document that no other record has, and vaults it.
-    async fn upload(&self, url: &str, id: &str, number: usize) -> Option<()> {
+    async fn upload(&self, party: usize, url: &str, id: &str, number: usize) -> Option<()> {
         let text = format!("Lease {number}");
         let file = reqwest::multipart::Part::bytes(pdf::with_lines(&[&text]));
         let file = file.mime_str("application/pdf");
         let form = reqwest::multipart::Form::new().part("file", file.unwrap());
         let upload = format!("{url}/api/v2/partner/envelopes/{id}/upload");
-        let uploaded = self.ask(0, self.http.post(upload).multipart(form)).await;
+        let uploaded = self
+            .ask(party, self.http.post(upload).multipart(form))
+            .await;
         assert_eq!(uploaded?.0, 201);
 
         let path = format!("/envelopes/{id}/vault-in-upload");
-        let (status, answer) = self.post(url, 0, &path, json!({})).await?;
+        let (status, answer) = self.post(url, party, &path, json!({})).await?;
         assert_eq!(status, 200, "{path}: {answer}");
 
         Some(())
+    }
+
+    /// Sends a tape. `None` if the server is gone, or too many tapes wait for the end of their checks.
+    async fn send_tape(&self, url: &str) -> Option<String> {
+        let rows = (0..ROWS).map(|row| format!("A-{row}\n"));
+        let table: String = std::iter::once("Loan\n".to_owned()).chain(rows).collect();
+        let table = reqwest::multipart::Part::bytes(table.into_bytes());
+        let map = json!({ "columns": [{ "column": "Loan", "fact": "contract_number" }] });
+        let form = reqwest::multipart::Form::new()
+            .text("name", "Line 12")
+            .text("map", map.to_string())
+            .part("file", table.mime_str("text/csv").unwrap());
+        let path = format!("{url}/api/v2/partner/control/tapes");
+        let sent = self.ask(TAPES, self.http.post(path).multipart(form)).await;
+        let (status, answer) = sent?;
+        assert!([202, 429].contains(&status), "{answer}");
+        answer["data"]["tape_id"].as_str().map(str::to_owned)
+    }
+
+    async fn tape_report(&self, url: &str, tape: &str) -> String {
+        let path = format!("{url}/api/v2/partner/control/tapes/{tape}/report");
+        let keys = &self.parties[TAPES].keys;
+        let report = self.http.get(path).header("x-api-key", &keys[0]);
+        let report = report.send().await.unwrap().error_for_status().unwrap();
+        report.text().await.unwrap()
+    }
+
+    /// Waits until no tape is being checked. Returns all tapes, newest first.
+    async fn checked_tapes(&self, url: &str) -> Vec<Value> {
+        let deadline = Instant::now() + Duration::from_secs(120);
+        loop {
+            let tapes = self.get(url, TAPES, "/control/tapes?limit=100").await;
+            let tapes = tapes.unwrap().as_array().unwrap().clone();
+            if tapes.iter().all(|tape| tape["status"] == "checked") {
+                return tapes;
+            }
+            assert!(Instant::now() < deadline, "{tapes:?}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Asserts that each tape has the report of an undisturbed check.
+    async fn assert_tapes_agree(&self, url: &str) {
+        self.checked_tapes(url).await;
+        let undisturbed = self.send_tape(url).await.unwrap();
+        let tapes = self.checked_tapes(url).await;
+
+        let expected = self.tape_report(url, &undisturbed).await;
+        assert_eq!(expected.lines().count(), 1 + ROWS + UNLISTED);
+        for tape in &tapes {
+            let id = tape["tape_id"].as_str().unwrap();
+            assert_eq!(tape["sha256"], tapes[0]["sha256"], "{id}");
+            assert!(self.tape_report(url, id).await == expected, "{id}");
+        }
+        println!("{} tapes with one report", tapes.len());
     }
 
     /// Makes a step of a transfer, and returns its duration.
@@ -219,11 +298,20 @@ impl ControlDrill {
     }
 
     /// Lets the parties act at all nodes until one server is gone. Any answer may be lost, and be a refusal.
-    async fn work(&mut self, server: &mut ServerProcess, others: &[ServerProcess], until: Instant) {
+    async fn work(
+        &mut self,
+        server: &mut ServerProcess,
+        others: &[ServerProcess],
+        sends_tape: bool,
+        until: Instant,
+    ) {
         self.life += 1;
         let mut urls = vec![server.url.clone()];
         urls.extend(others.iter().map(|other| other.url.clone()));
         let url = urls[0].clone();
+        if sends_tape {
+            self.send_tape(&url).await;
+        }
 
         // Released records are replaced by new ones.
         if self.random(2) == 0 {
@@ -403,7 +491,9 @@ impl ControlDrill {
         let mut died_at: BTreeMap<&str, u32> = BTreeMap::new();
         for kill in 0..kills {
             let place = PLACES[kill as usize % PLACES.len()];
-            let death = format!("{place}:{}", 1 + self.random(3));
+            // The unlisted records of a tape are one chunk.
+            let passes = if place == "tape unlisted" { 1 } else { 3 };
+            let death = format!("{place}:{}", 1 + self.random(passes));
             let ahead = self.ahead(kill);
             let variables = [
                 ("HOLDFAST_CLOCK_OFFSET", ahead.as_str()),
@@ -425,7 +515,8 @@ impl ControlDrill {
             match ServerProcess::start(&self.home, &[], variables) {
                 None => *died_at.entry(place).or_default() += 1,
                 Some(mut server) => {
-                    self.work(&mut server, &others, Instant::now() + life).await;
+                    let (sends_tape, until) = (place.starts_with("tape"), Instant::now() + life);
+                    self.work(&mut server, &others, sends_tape, until).await;
                     let by_itself = server.is_dead();
                     *died_at
                         .entry(if by_itself { place } else { "" })
@@ -491,6 +582,7 @@ impl ControlDrill {
         }
 
         store.close().await;
+        self.assert_tapes_agree(&server.url).await;
         server.kill();
         self.assert_consistent().await;
 
@@ -594,7 +686,7 @@ async fn no_log_line_has_a_vehicle() {
 
     for (id, party, expected) in [(&made[0], 1, 200), (&made[1], 2, 409)] {
         let id = id.as_str().unwrap();
-        drill.upload(url, id, made.len() + party).await.unwrap();
+        drill.upload(0, url, id, made.len() + party).await.unwrap();
         let body = json!({ "controller": drill.parties[party].org });
         let path = format!("/control/records/{id}/designate");
         let (status, answer) = drill.post(url, 0, &path, body).await.unwrap();

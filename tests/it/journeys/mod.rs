@@ -4,6 +4,7 @@ mod browser;
 mod bulk_drills;
 mod control_drills;
 pub mod crash;
+mod dealer;
 mod effort;
 mod examples;
 pub mod main_job;

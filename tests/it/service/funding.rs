@@ -350,7 +350,7 @@ async fn a_list_of_stipulations_names_each_kind_once() {
             json!([{ "kind": "insurance" }, { "kind": "insurance" }]),
             "duplicate",
         ),
-        (json!([{ "kind": "Proof of income" }]), "pattern"),
+        (json!([{ "kind": "Proof of income" }]), "invalid_string"),
         (
             json!([{ "kind": "insurance", "envelope_id": id }]),
             "no_upload",
@@ -416,7 +416,7 @@ async fn a_package_has_the_contract_the_findings_and_the_proofs() {
 }
 
 /// A lender with a pack, and its component.
-async fn lender(app: &TestApp) -> (String, String) {
+pub async fn lender(app: &TestApp) -> (String, String) {
     let (org, _) = app.party().await;
     let token = app.token_at(&org, "desk@bank.example", "admin");
     let rules = variant(Slot::Funding, "rules of the bank");

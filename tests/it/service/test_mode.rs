@@ -74,6 +74,14 @@ async fn inbox(app: &TestApp, query: &str, count: usize) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_test_mode_has_48_characters() {
+    let (app, live) = started(|_| {}).await;
+    assert_eq!((live.len(), app.key.len()), (43, 48));
+    let digits = app.key.strip_prefix("lk_test_").unwrap();
+    assert!(digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn test_data_is_in_no_live_list() {
     let (app, live) = started(|_| {}).await;
     let sent = app.sent_envelope().await;
@@ -230,7 +238,7 @@ async fn nothing_of_a_test_is_sent() {
     let earlier = app.get(&earlier).await.data(200);
     assert!(!earlier.as_array().unwrap().is_empty());
 
-    app.get("/test/inbox?starting_after=msg_1").await.error(404);
+    app.get("/test/inbox?starting_after=msg_1").await.error(400);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -274,6 +282,17 @@ async fn simulated_signers_fill_answer_pay_and_sign() {
     let early = app.post(&path, json!({ "signer_email": seller })).await;
     assert_eq!(early.json()["details"][0]["code"], "not_their_turn");
     assert_eq!(early.status, 422);
+
+    // A misspelt name is refused, also beside a right one, and nothing is signed.
+    let misspelt = json!({ "values": { "Odometer": "48210", "Odometr": "48210" } });
+    let misspelt = app.post(&path, misspelt).await;
+    let issues = misspelt.json()["details"].take();
+    assert_eq!(misspelt.status, 422, "{issues}");
+    assert_eq!(issues.as_array().unwrap().len(), 1, "{issues}");
+    assert_eq!(issues[0]["code"], "unknown_field");
+    assert_eq!(issues[0]["path"], json!(["values", "Odometr"]));
+    let expected = issues[0]["expected"].as_str().unwrap();
+    assert!(expected.contains("Odometer"), "{expected}");
 
     // A value against its rule is refused with the field.
     let wrong = json!({ "values": { "Odometer": "3" } });

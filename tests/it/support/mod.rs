@@ -44,6 +44,7 @@ use axum::Router;
 use holdfast::config::StorageSettings;
 use holdfast::domain::id::OrgId;
 use holdfast::metrics::ConnectionMetrics;
+use holdfast::start::App;
 use holdfast::store::Store;
 use tempfile::TempDir;
 
@@ -64,6 +65,8 @@ pub struct TestApp {
     pub store: Store,
     pub org: OrgId,
     pub key: String,
+    /// Its first node, for work that no request asks for.
+    pub service: App,
     /// One router for each node; requests go to them in turn.
     routers: Vec<Router>,
     next: AtomicUsize,

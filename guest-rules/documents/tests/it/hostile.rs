@@ -1,4 +1,4 @@
-use holdfast_documents::{DocumentError, fill, merge, page_image};
+use holdfast_documents::{Area, DocumentError, excerpt, fill, merge, page_image};
 
 use crate::damage::{DamageSequence, mutate};
 use crate::support::{
@@ -21,6 +21,14 @@ fn all_functions(pdf: &[u8]) -> Vec<Result<Vec<u8>, DocumentError>> {
 
     // Rendering and reading may fail, as long as they terminate.
     let _ = page_image(pdf, 1, 200);
+    let place = Area {
+        page: 1,
+        x: 0.9,
+        y: 0.9,
+        w: 0.1,
+        h: 0.1,
+    };
+    let _ = excerpt(pdf, &place, 200);
     let _ = holdfast_documents::form_fields(pdf.to_vec());
 
     outcomes

@@ -7,6 +7,7 @@
 //! | `master.next.key` | master key after the next rotation, if prepared; opens and verifies |
 //! | `log.key` | signs the head of the log; separate, so that it can be replaced independently |
 //! | `log.next.key` | new key of the log, during its replacement |
+//! | `witness.key` | signs heads of the logs of others; in no backup, because it must never sign two histories |
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -22,6 +23,7 @@ const PREVIOUS: &str = "master.previous.key";
 const NEXT: &str = "master.next.key";
 const LOG: &str = "log.key";
 const LOG_NEXT: &str = "log.next.key";
+const WITNESS: &str = "witness.key";
 /// Derivation purpose of the log's key, from before it had a file.
 const LOG_PURPOSE: &str = "ledger checkpoints";
 
@@ -116,6 +118,11 @@ pub fn promote_log(data: &Path) -> io::Result<()> {
     // The old key must sign nothing more, so unlike a master key it is not kept.
     fs::rename(folder.join(LOG_NEXT), folder.join(LOG))?;
     File::open(&folder)?.sync_all()
+}
+
+/// Returns the key with which this installation cosigns the logs of others, generating it at the first call.
+pub fn witness(data: &Path) -> io::Result<Key> {
+    read_or_make(&folder(data).join(WITNESS), random)
 }
 
 fn folder(data: &Path) -> PathBuf {

@@ -172,6 +172,13 @@ pub struct DiskLabels {
     pub folder: String,
 }
 
+/// Labels of an answer of a witness of the log.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct WitnessLabels {
+    /// `cosigned`, `failed` or `conflict`.
+    pub outcome: String,
+}
+
 /// Labels of an operator-configured provider instance.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ProviderLabels {
@@ -236,6 +243,12 @@ metrics! {
         pub ledger_pending: Gauge = "ledger_pending";
         /// Entries in the log of all ledgers.
         pub ledger_size: Gauge = "ledger_size";
+        /// Entries in the newest head of the log that the quorum of witnesses has cosigned.
+        pub ledger_cosigned_size: Gauge = "ledger_cosigned_size";
+        /// Time for which heads of the log have lacked the quorum of cosignatures.
+        pub quorum_missing: Gauge = "ledger_quorum_missing" in Unit::Seconds;
+        /// Offers of heads to the witnesses of the log, by outcome.
+        pub witness_answers: Family<WitnessLabels, Counter> = "ledger_witness_answers";
         /// Vaulted envelopes that passed through an integrity check.
         pub integrity_checked: Counter = "integrity_checked";
         /// Vaulted envelopes that an integrity check could not read.
@@ -276,6 +289,15 @@ impl Metrics {
             let outcome = outcome.to_owned();
             let labels = AttemptLabels { outcome };
             drop(metrics.webhook_attempts.get_or_create(&labels));
+        }
+
+        for outcome in ["cosigned", "failed", "conflict"] {
+            let outcome = outcome.to_owned();
+            drop(
+                metrics
+                    .witness_answers
+                    .get_or_create(&WitnessLabels { outcome }),
+            );
         }
 
         let mut registry = Registry::with_prefix("holdfast");

@@ -450,6 +450,14 @@ impl Documents {
         fn validation_data = call_validation_data_of(pdf: Bytes => &pdf)
             -> long_term::ValidationData, documents::DocumentError;
     }
+    calls! { excerpts.holdfast_documents_excerpts:
+        /// Renders the surroundings of a place, with a frame around it. `width` is that of the whole page in pixels.
+        fn excerpt = call_excerpt(
+            pdf: Bytes => &pdf,
+            place: documents::Area => place,
+            width: u32 => width
+        ) -> documents::PageImage, documents::DocumentError;
+    }
     calls! { values.holdfast_documents_values:
         /// Draws a value as it is written into a field, on a transparent ground.
         fn draw_value = call_draw(value: BoxedValue => &value, pixels: u32 => pixels)

@@ -1,5 +1,6 @@
 //! Checkpoints: signed heads of the log of all ledgers, in the C2SP formats `tlog-checkpoint`
-//! and `signed-note`, which independent verifiers can read.
+//! and `signed-note`, which independent verifiers can read. Witnesses cosign them
+//! (`tlog-cosignature`).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,6 +12,10 @@ use super::merkle::{Hash, leaf_hash};
 
 /// Algorithm byte of Ed25519 in signed notes.
 const ED25519_KEY: u8 = 1;
+/// Algorithm byte of Ed25519 cosignatures of witnesses.
+const COSIGNATURE_KEY: u8 = 4;
+/// Bytes of a cosignature: id of the key, time, Ed25519 signature.
+const COSIGNATURE: usize = 4 + 8 + 64;
 
 /// Computes the leaf of a ledger entry: the RFC 6962 leaf hash of the canonical JSON (RFC 8785)
 /// of `{"entry": <hash>, "envelope_id": …, "sequence": …}`. The leaf contains the envelope's id
@@ -65,10 +70,20 @@ impl CheckpointSigner {
 
     /// Returns the key that verifies these checkpoints.
     pub fn verifier(&self, origin: &str) -> VerifierKey {
+        self.key(ED25519_KEY, origin)
+    }
+
+    /// Returns the key that verifies the cosignatures of a witness of this name.
+    pub fn witness(&self, name: &str) -> WitnessKey {
+        WitnessKey(self.key(COSIGNATURE_KEY, name))
+    }
+
+    fn key(&self, algorithm: u8, name: &str) -> VerifierKey {
         let mut key = [0; 32];
         key.copy_from_slice(self.0.public_key().as_ref());
         VerifierKey {
-            name: origin.to_owned(),
+            name: name.to_owned(),
+            algorithm,
             key,
         }
     }
@@ -83,30 +98,55 @@ impl CheckpointSigner {
     pub fn signature(&self, origin: &str, body: &str) -> String {
         let mut signature = self.verifier(origin).id().to_vec();
         signature.extend(self.0.sign(body.as_bytes()).as_ref());
-        format!("— {origin} {}\n", STANDARD.encode(signature))
+        signature_line(origin, &signature)
     }
+
+    /// Returns the line with which a witness of this name cosigns the text of a checkpoint, at a time
+    /// in seconds since 1970.
+    pub fn cosign(&self, name: &str, text: &str, at: u64) -> String {
+        let mut cosignature = self.witness(name).0.id().to_vec();
+        cosignature.extend(at.to_be_bytes());
+        cosignature.extend(self.0.sign(&cosigned(text, at)).as_ref());
+        signature_line(name, &cosignature)
+    }
+}
+
+fn signature_line(name: &str, signature: &[u8]) -> String {
+    format!("— {name} {}\n", STANDARD.encode(signature))
+}
+
+/// Returns the bytes that a witness signs. Their first line keeps cosignatures and other notes apart.
+fn cosigned(text: &str, at: u64) -> Vec<u8> {
+    format!("cosignature/v1\ntime {at}\n{text}").into_bytes()
 }
 
 /// Name and public key of a log, written `name+id+key`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifierKey {
     name: String,
+    algorithm: u8,
     key: [u8; 32],
 }
 
 impl VerifierKey {
     /// Parses a verifier key; `None` unless it is an Ed25519 key with the matching id.
     pub fn parse(text: &str) -> Option<Self> {
+        Self::parse_of(ED25519_KEY, text)
+    }
+
+    fn parse_of(algorithm: u8, text: &str) -> Option<Self> {
         let mut parts = text.trim().splitn(3, '+');
         let (name, id) = (parts.next()?, parts.next()?);
         let decoded = STANDARD.decode(parts.next()?).ok()?;
-        let (ED25519_KEY, key) = decoded.split_first().map(|(kind, key)| (*kind, key))? else {
+        let (kind, key) = decoded.split_first()?;
+        if *kind != algorithm || !is_key_name(name) {
             return None;
-        };
+        }
 
         // The id is a checksum of name and key: a typo in either one shows here, and not as a forged log.
         let found = Self {
             name: name.to_owned(),
+            algorithm,
             key: key.try_into().ok()?,
         };
         (hex::encode(found.id()) == id).then_some(found)
@@ -122,7 +162,7 @@ impl VerifierKey {
         let digest = Sha256::new()
             .chain_update(&self.name)
             .chain_update(b"\n")
-            .chain_update([ED25519_KEY])
+            .chain_update([self.algorithm])
             .chain_update(self.key)
             .finalize();
         [digest[0], digest[1], digest[2], digest[3]]
@@ -130,10 +170,8 @@ impl VerifierKey {
 
     /// Opens a signed note, which must belong to this log and be signed with this key.
     pub fn open(&self, note: &str) -> Result<Checkpoint, CheckpointError> {
-        let malformed = CheckpointError::Malformed;
-        // The body ends with its own line end; an empty line follows.
-        let split = note.find("\n\n").ok_or(malformed("it has no signature"))?;
-        let text = &note[..=split];
+        let unsigned = CheckpointError::Malformed("it has no signature");
+        let (text, _) = split_note(note).ok_or(unsigned)?;
         let checkpoint = read_body(text)?;
         // The same key could sign the heads of two logs. The origin keeps a
         // head of one from proving the other.
@@ -153,28 +191,117 @@ impl VerifierKey {
 
     /// Whether one of the note's signatures is valid for `text` and this key.
     pub fn has_signed(&self, text: &str, note: &str) -> bool {
-        let ours = format!("— {} ", self.name);
-        // Lines of other keys are ignored: a succession has two, and witnesses can add theirs.
-        let signatures = note.get(text.len()..).unwrap_or_default();
-        signatures
-            .lines()
-            .filter_map(|line| STANDARD.decode(line.strip_prefix(&ours)?).ok())
-            .any(|signature| {
-                signature.strip_prefix(&self.id()).is_some_and(|signature| {
-                    UnparsedPublicKey::new(&ED25519, &self.key)
-                        .verify(text.as_bytes(), signature)
-                        .is_ok()
-                })
-            })
+        let lines = note.get(text.len()..).unwrap_or_default();
+        let mut signatures = self.signatures(lines);
+        signatures.any(|signature| self.verifies(text.as_bytes(), &signature))
+    }
+
+    /// Returns the signatures in these lines that name this key. Lines of other keys are ignored: a
+    /// succession has two, and witnesses add theirs.
+    fn signatures(&self, lines: &str) -> impl Iterator<Item = Vec<u8>> {
+        let (ours, id) = (format!("— {} ", self.name), self.id());
+        lines.lines().filter_map(move |line| {
+            let signature = STANDARD.decode(line.strip_prefix(&ours)?).ok()?;
+            signature.strip_prefix(&id).map(<[u8]>::to_vec)
+        })
+    }
+
+    fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
+        let key = UnparsedPublicKey::new(&ED25519, &self.key);
+        key.verify(message, signature).is_ok()
     }
 }
 
 impl std::fmt::Display for VerifierKey {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut key = vec![ED25519_KEY];
+        let mut key = vec![self.algorithm];
         key.extend(self.key);
         let (id, key) = (hex::encode(self.id()), STANDARD.encode(key));
         write!(formatter, "{}+{id}+{key}", self.name)
+    }
+}
+
+/// Name and public key of a witness, written `name+id+key` (C2SP `tlog-cosignature`, Ed25519).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WitnessKey(VerifierKey);
+
+/// Valid cosignature of a witness.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cosignature {
+    /// When the witness signed, in seconds since 1970, by its own clock.
+    pub at: u64,
+    /// Its line in a signed note, with the end of the line.
+    pub line: String,
+}
+
+impl WitnessKey {
+    /// Parses the key of a witness; `None` unless it is for Ed25519 cosignatures and has the matching id.
+    pub fn parse(text: &str) -> Option<Self> {
+        VerifierKey::parse_of(COSIGNATURE_KEY, text).map(Self)
+    }
+
+    /// Returns the name of the witness.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Returns the bytes of the key. Two witnesses with the same ones are one witness under two names.
+    pub fn public_key(&self) -> &[u8; 32] {
+        &self.0.key
+    }
+
+    /// Returns this witness's first valid cosignature of the text of a checkpoint in these lines.
+    pub fn cosignature(&self, text: &str, lines: &str) -> Option<Cosignature> {
+        self.0.signatures(lines).find_map(|signature| {
+            let (time, rest) = signature.split_first_chunk::<8>()?;
+            let at = u64::from_be_bytes(*time);
+            let is_valid = self.0.verifies(&cosigned(text, at), rest);
+            let whole = [&self.0.id()[..], &signature[..]].concat();
+            is_valid.then(|| Cosignature {
+                at,
+                line: signature_line(&self.0.name, &whole),
+            })
+        })
+    }
+}
+
+impl std::fmt::Display for WitnessKey {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// Whether a key can have this name: it is a word in the lines of notes, and a part of `name+id+key`.
+pub fn is_key_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(|letter: char| letter.is_whitespace() || letter == '+')
+}
+
+/// Whether a line behind the text of a note has the form of an Ed25519 cosignature.
+pub fn is_cosignature_line(line: &str) -> bool {
+    let parts = line
+        .strip_prefix("— ")
+        .and_then(|line| line.split_once(' '));
+    parts.is_some_and(|(name, signature)| {
+        let decoded = STANDARD.decode(signature);
+        is_key_name(name) && decoded.is_ok_and(|bytes| bytes.len() == COSIGNATURE)
+    })
+}
+
+/// Splits a signed note into its text, which ends with its own line end, and the lines of its signatures.
+pub fn split_note(note: &str) -> Option<(&str, &str)> {
+    let end = note.find("\n\n")?;
+    Some((&note[..=end], &note[end + 2..]))
+}
+
+/// Parses the tree size from a signed note: its second line.
+pub fn size_of(note: &str) -> Option<u64> {
+    note.lines().nth(1)?.parse().ok()
+}
+
+impl Checkpoint {
+    /// Whether the text of a note is written as this checkpoint. Lines of an extension may follow.
+    pub fn begins(&self, text: &str) -> bool {
+        text.starts_with(&body(self))
     }
 }
 
@@ -257,6 +384,80 @@ mod tests {
         UnparsedPublicKey::new(&ED25519, &key.key)
             .verify(&note.as_bytes()[..=split], &signature[4..])
             .unwrap();
+    }
+
+    /// Key and line were made with another implementation of Ed25519 and SHA-256.
+    #[test]
+    fn a_cosignature_matches_an_independent_one() {
+        const KEY: &str =
+            "witness.example/w1+aa4a09d1+BOpKbGPinFIKvvVQexMuxfmVR3auvr57kkIe6mkURtIs";
+        const LINE: &str = "— witness.example/w1 qkoJ0QAAAABkGFDLEXUk5ctljE/UFVi3QzvvEf0byR8ex2n4giBYrubfxFhQ7+5IOXJF42oi6tiTKu8EPUs3M9YGtfE+r+S2/A2mDQ==\n";
+        const TIME: u64 = 1_679_315_147;
+
+        let note = signer().sign(&checkpoint());
+        let (text, _) = split_note(&note).unwrap();
+        assert_eq!(signer().witness("witness.example/w1").to_string(), KEY);
+        assert_eq!(signer().cosign("witness.example/w1", text, TIME), LINE);
+
+        let key = WitnessKey::parse(KEY).unwrap();
+        let found = key.cosignature(text, LINE).unwrap();
+        assert_eq!((found.at, found.line.as_str()), (TIME, LINE));
+
+        // The cosigned note is still a note of its log.
+        let cosigned = format!("{note}{LINE}");
+        let log = signer().verifier("vault.example/ledger");
+        assert_eq!(log.open(&cosigned), Ok(checkpoint()));
+        assert_eq!(size_of(&cosigned), Some(4711));
+    }
+
+    #[test]
+    fn the_line_of_another_text_key_or_name_is_no_cosignature() {
+        let note = signer().sign(&checkpoint());
+        let (text, log_line) = split_note(&note).unwrap();
+        let key = signer().witness("witness.example");
+        let line = signer().cosign("witness.example", text, 7);
+        assert!(key.cosignature(text, &line).is_some());
+
+        let other = CheckpointSigner::new(&[8; 32]).unwrap();
+        for (text, line) in [
+            (text.replace("4711", "4712"), line.clone()),
+            (text.to_owned(), other.cosign("witness.example", text, 7)),
+            (text.to_owned(), signer().cosign("other.example", text, 7)),
+            (text.to_owned(), log_line.to_owned()),
+            (text.to_owned(), line.replace("AAAAAA", "AAAAAB")),
+        ] {
+            assert_eq!(key.cosignature(&text, &line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_key_of_a_witness_is_no_key_of_a_log() {
+        let key = signer().witness("witness.example").to_string();
+        assert!(WitnessKey::parse(&key).is_some());
+        assert_eq!(VerifierKey::parse(&key), None);
+
+        let log = signer().verifier("vault.example/ledger").to_string();
+        assert_eq!(WitnessKey::parse(&log), None);
+        for name in ["", "two words", "a+b", "line\nend"] {
+            assert!(!is_key_name(name), "{name:?}");
+        }
+    }
+
+    /// The second line is the example of the specification, the first one is that of a log.
+    #[test]
+    fn lines_of_witnesses_are_told_from_others() {
+        let of_log = "— example.com/behind-the-sofa Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=";
+        let of_witness = "— witness.example.com/w1 jWbPPwAAAABkGFDLEZMHwSRaJNiIDoe9DYn/zXcrtPHeolMI5OWXEhZCB9dlrDJsX3b2oyin1nPZqhf5nNo0xUe+mbIUBkBIfZ+qnA==";
+        assert!(is_cosignature_line(of_witness));
+        for line in [
+            of_log,
+            "",
+            "x",
+            "— witness.example.com/w1",
+            of_witness.trim_start_matches('—'),
+        ] {
+            assert!(!is_cosignature_line(line), "{line}");
+        }
     }
 
     #[test]

@@ -68,6 +68,10 @@ pub struct DecisionLine {
     /// Path of the operation that makes the decision again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<String>,
+    /// Status of the envelope, spelled as in the API: the one that an evaluation saw, or to which a transition led.
+    /// Exports of earlier releases lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
 }
 
 impl DecisionLine {
@@ -93,6 +97,30 @@ impl DecisionLine {
 /// Returns the path of the operation that makes the decisions about an envelope again.
 pub fn replay_path(envelope: &EnvelopeId) -> String {
     format!("/envelopes/{envelope}/replay")
+}
+
+/// Returns the status in the parameters or the answer of a decision, spelled as in the API. They are recorded in the
+/// spelling of the call, which the digests of old decisions cover.
+pub fn status_of(slot: Slot, given: &Value, answer: &Value) -> Option<String> {
+    let recorded = match slot {
+        Slot::Compliance => &given["facts"]["status"],
+        Slot::Lifecycle => &answer["ok"],
+        _ => return None,
+    };
+
+    let mut status = String::new();
+    for letter in recorded.as_str()?.chars() {
+        if letter.is_ascii_uppercase() && !status.is_empty() {
+            status.push('_');
+        }
+        status.push(if letter == '-' {
+            '_'
+        } else {
+            letter.to_ascii_lowercase()
+        });
+    }
+
+    Some(status)
 }
 
 /// Returns the root of the tree over the decisions of a block, lower-case hex.
@@ -145,6 +173,19 @@ pub fn mask(value: &mut Value, names: &[String]) -> bool {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_status_has_the_spelling_of_the_api_in_every_slot() {
+        let released = Some("vaulted_out".to_owned());
+        let facts = json!({ "facts": { "status": "VaultedOut" } });
+        assert_eq!(status_of(Slot::Compliance, &facts, &json!({})), released);
+        let answer = json!({ "ok": "vaulted-out" });
+        assert_eq!(status_of(Slot::Lifecycle, &json!({}), &answer), released);
+
+        // A masked status, and a slot without one.
+        assert_eq!(status_of(Slot::Compliance, &json!({}), &answer), None);
+        assert_eq!(status_of(Slot::Placement, &facts, &answer), None);
+    }
+
     /// A later release must write the same lines for old blocks.
     #[test]
     fn the_leaf_of_a_decision_stays_the_same() {
@@ -169,6 +210,7 @@ mod tests {
             answer,
             masked: false,
             replay: None,
+            status: None,
         };
         assert_eq!(
             hex::encode(line.leaf()),

@@ -469,6 +469,9 @@ pub const OPEN_LINK: &str = "open_link";
 pub const OWN_METADATA: &str = "own";
 /// Member with the jurisdiction of the chattel paper.
 pub const JURISDICTION: &str = "chattel_paper_jurisdiction";
+/// What facts have instead of the place of a stored file: they are shown to partners, and checks ask only whether
+/// there is one.
+const STORED: &str = "stored";
 /// Member with the statement about the paper original.
 const PAPER_ORIGINAL: &str = "paper_original";
 /// Member with the dates of the contract.
@@ -791,28 +794,23 @@ impl Envelope {
         Some(self.created_by.as_str()).filter(|creator| creator.contains('@'))
     }
 
-    /// Returns the opaque reference of the authoritative copy in the live vault.
+    /// Returns what facts have for the authoritative copy in the live vault, if there is one.
     pub fn vault_file_path(&self) -> Option<String> {
-        self.record
-            .authoritative
-            .live()
-            .map(|_| format!("vault:{}/authoritative", self.id))
+        let live = self.record.authoritative.live();
+        live.map(|_| STORED.to_owned())
     }
 
-    /// Returns the opaque reference of the non-authoritative copy, if there is one.
+    /// Returns what facts have for the non-authoritative copy, if there is one.
     pub fn copy_file_path(&self) -> Option<String> {
-        self.record
-            .copy
-            .as_ref()
-            .map(|_| format!("copies:{}/copy", self.id))
+        // The rules check that the copy is in the location for copies.
+        let copy = self.record.copy.as_ref();
+        copy.map(|_| format!("copies:{STORED}"))
     }
 
-    /// Returns the opaque reference of the certificate, if there is one.
+    /// Returns what facts have for the certificate, if there is one.
     pub fn certificate_path(&self) -> Option<String> {
-        self.record
-            .certificate
-            .as_ref()
-            .map(|_| format!("certificates:{}/certificate", self.id))
+        let certificate = self.record.certificate.as_ref();
+        certificate.map(|_| STORED.to_owned())
     }
 
     /// Returns the opaque reference of the uploaded file, if there is one.

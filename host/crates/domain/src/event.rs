@@ -79,6 +79,11 @@ words! {
         FundingReady = "funding.ready",
         FundingIncomplete = "funding.incomplete",
         FundingRefused = "funding.refused",
+        // Additions: legal holds, for the organization that placed them, and retention.
+        HoldPlaced = "hold.placed",
+        HoldLifted = "hold.lifted",
+        EnvelopePaidOff = "envelope.paid_off",
+        RetentionDue = "retention.due",
     }
 }
 
@@ -89,6 +94,21 @@ const FUNDING: &[&str] = &[
     "findings",
     "rules_component",
     "pack",
+];
+
+/// Members of events about a legal hold.
+const HOLD: &[&str] = &[
+    "hold_id",
+    "scope",
+    "subject_id",
+    "state",
+    "reason",
+    "case_reference",
+    "placed_by",
+    "placed_at",
+    "lift",
+    "lifted_by",
+    "lifted_at",
 ];
 
 /// Members of events about the control of a record, and further ones.
@@ -161,6 +181,13 @@ impl EventType {
                 FUNDING,
             ),
             Self::FundingRefused => ("The funding rules refuse a contract", FUNDING),
+            Self::HoldPlaced => ("Your organization has placed a legal hold", HOLD),
+            Self::HoldLifted => ("Two people have lifted a legal hold", HOLD),
+            Self::EnvelopePaidOff => ("A contract was reported as paid off", &["date"]),
+            Self::RetentionDue => (
+                "The retention of a record is over; nothing is deleted",
+                &["schedule", "event", "event_date", "destroy_after"],
+            ),
             Self::SignerChanged => (
                 "A signer has another name or address, or another person signs",
                 &["signer", "previous", "reason", "at"],

@@ -281,6 +281,10 @@ prefixed_id!(
     /// A tape that is compared with contracts.
     TapeId, "tap_"
 );
+prefixed_id!(
+    /// A legal hold.
+    HoldId, "hld_"
+);
 
 prefixed_id!(
     /// A link with which a user signs in once.

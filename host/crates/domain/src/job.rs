@@ -254,7 +254,20 @@ pub struct CheckTape {
 impl JobPayload for CheckTape {
     const NAME: &'static str = "control.tape";
     const QUEUE: JobQueue = JobQueue::Bulk;
-    /// A tape that is no tape is recorded as refused. The rest is tried again.
+    /// A tape that is no tape is recorded as refused, and one with a damaged file as failed. The rest is tried again.
+    const RETRIES: RetryPolicy = RetryPolicy::Endless;
+}
+
+/// Deletes the results of a deleted tape.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DeleteTapeRows {
+    /// Its id.
+    pub tape: TapeId,
+}
+
+impl JobPayload for DeleteTapeRows {
+    const NAME: &'static str = "control.tape_rows";
+    const QUEUE: JobQueue = JobQueue::Bulk;
     const RETRIES: RetryPolicy = RetryPolicy::Endless;
 }
 
@@ -594,6 +607,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<AdvanceTransfer>(),
     JobKind::of::<CompareRecords>(),
     JobKind::of::<CheckTape>(),
+    JobKind::of::<DeleteTapeRows>(),
     JobKind::of::<MailReleaseRequest>(),
     JobKind::of::<MailView>(),
     JobKind::of::<MailPartyInvitation>(),

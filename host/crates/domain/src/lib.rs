@@ -58,6 +58,8 @@
 //! | Term | Meaning |
 //! |---|---|
 //! | vault | storage of authoritative copies |
+//! | legal hold | order of an organization that nothing of its records leaves or is deleted until two people lift it |
+//! | retention schedule | how long an organization keeps its records after an event; when the time is over, a record is *due* |
 //! | authoritative copy | the one stored copy that is the contract (UCC §9-105) |
 //! | non-authoritative copy | marked copy for anyone who needs to read the document |
 //! | vault-in, vault-out | storing the authoritative copy; releasing it to its new keeper |
@@ -79,6 +81,8 @@
 //! | log | Merkle tree over the entries of all ledgers (RFC 6962) |
 //! | head, checkpoint | size and root hash of the log; a signed head (C2SP) |
 //! | tile | stored group of 256 neighbouring hashes of the log |
+//! | witness of a log, cosignature | program that signs the heads of a log, each only if it extends the last one; its signature (C2SP) |
+//! | quorum | number of witnesses that have to cosign a head |
 //! | succession | replacement of a log key, signed with the old and the new key |
 //! | evidence, bundle | files that prove an envelope; the folder or zip that contains them |
 //! | verifier | person or program that checks evidence |
@@ -190,12 +194,14 @@ pub mod facts;
 pub mod field;
 pub mod funding;
 pub mod hash;
+pub mod hold;
 pub mod id;
 pub mod identity;
 pub mod job;
 pub mod jurisdiction;
 pub mod ledger;
 pub mod locale;
+pub mod log_witness;
 pub mod merkle;
 pub mod open_link;
 pub mod organization;
@@ -209,6 +215,7 @@ pub mod question;
 pub mod release;
 pub mod reminders;
 pub mod request_log;
+pub mod retention;
 pub mod signature;
 pub mod similarity;
 pub mod statement;

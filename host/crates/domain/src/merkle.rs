@@ -354,12 +354,32 @@ pub fn extends(old: u64, old_root: &Hash, proof: &[Hash], size: u64, root: &Hash
         return proof.is_empty();
     }
 
+    // Both roots come from the same hashes. That shows that the new tree begins with the old one.
+    proven_roots(old, old_root, proof, size) == Some((*old_root, *root))
+}
+
+/// Whether `proof` shows that the tree of `size` with this root begins with another tree of size `old` than the one
+/// with `old_root`. A proof that merely fails shows nothing: anybody can make one. No proof shows it for a power of two
+/// below `size`, where the verifier itself brings the old root.
+pub fn contradicts(old: u64, old_root: &Hash, proof: &[Hash], size: u64, root: &Hash) -> bool {
+    if old == size {
+        return old_root != root;
+    }
+    if old == 0 || old > size {
+        return false;
+    }
+
+    let proven = proven_roots(old, old_root, proof, size);
+    proven.is_some_and(|(before, now)| now == *root && before != *old_root)
+}
+
+/// Computes the roots of both trees from a consistency proof; `None` if it has another length. `old` has to be from 1
+/// to below `size`.
+fn proven_roots(old: u64, old_root: &Hash, proof: &[Hash], size: u64) -> Option<(Hash, Hash)> {
     // The old tree of a power of two is itself a node of the new tree, so the proof omits it.
     let own_root = old.is_power_of_two().then_some(*old_root);
     let mut proof = own_root.iter().chain(proof);
-    let Some(start) = proof.next() else {
-        return false;
-    };
+    let start = proof.next()?;
 
     let (mut first, mut last) = (old - 1, size - 1);
     // The proof begins with the largest full subtree at the old tree's end, so the levels below have no hash.
@@ -371,7 +391,7 @@ pub fn extends(old: u64, old_root: &Hash, proof: &[Hash], size: u64, root: &Hash
     let (mut before, mut now) = (*start, *start);
     for hash in proof {
         if last == 0 {
-            return false;
+            return None;
         }
 
         if first & 1 == 1 || first == last {
@@ -389,8 +409,7 @@ pub fn extends(old: u64, old_root: &Hash, proof: &[Hash], size: u64, root: &Hash
         last >>= 1;
     }
 
-    // Both roots come from the same hashes. That shows that the new tree begins with the old one.
-    last == 0 && before == *old_root && now == *root
+    (last == 0).then_some((before, now))
 }
 
 /// Nodes of one tree, as far as proofs have shown them. The more proofs, the more roots of earlier
@@ -494,6 +513,32 @@ mod tests {
             tree.push(index.to_be_bytes().to_vec());
         }
         tree
+    }
+
+    /// Another history with the same first leaf, and every proof of it.
+    #[test]
+    fn only_a_proof_of_another_history_contradicts() {
+        let (ours, mut theirs) = (log(20), TileReader::default());
+        for index in 0..20_u64 {
+            let leaf = if index == 0 { 0 } else { index + 100 };
+            theirs
+                .append(index, leaf_hash(&leaf.to_be_bytes()))
+                .unwrap();
+        }
+
+        for (old, size) in (2..20_u64).flat_map(|old| (old..=20).map(move |size| (old, size))) {
+            let known = ours.root(old).unwrap();
+            let root = theirs.root(size).unwrap();
+            let proof = theirs.consistency(old, size).unwrap();
+            let shows = old == size || !old.is_power_of_two();
+            assert_eq!(contradicts(old, &known, &proof, size, &root), shows);
+
+            // A wrong proof for a head of the same history, and a right one.
+            let root = ours.root(size).unwrap();
+            assert!(!contradicts(old, &known, &proof, size, &root));
+            let proof = ours.consistency(old, size).unwrap();
+            assert!(!contradicts(old, &known, &proof, size, &root));
+        }
     }
 
     /// Compares with the vectors of the reference implementation of RFC 6962.

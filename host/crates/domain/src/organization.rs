@@ -116,6 +116,8 @@ pub struct OrgSettings {
     pub link_host: Option<LinkHost>,
     /// What becomes of contracts that their funding rules stop.
     pub funding: FundingMode,
+    /// Days after which loan tapes are deleted; none keeps them.
+    pub tape_retention_days: Option<u32>,
     /// Settings of a newer version. During an upgrade, nodes of both versions read and write the same row.
     #[serde(flatten)]
     pub newer: Map<String, Value>,
@@ -337,6 +339,10 @@ impl OrgSettings {
             let why = "envelope_ttl_days must be at least 1";
             return Some(("envelope_ttl_days", why.into()));
         }
+        if self.tape_retention_days == Some(0) {
+            let why = "tape_retention_days must be at least 1, or null to keep tapes";
+            return Some(("tape_retention_days", why.into()));
+        }
 
         // 15 U.S.C. §7001(c) wants a statement and a disclosure; an empty one would prove no consent.
         for text in self.consent.values() {
@@ -419,6 +425,7 @@ impl Default for OrgSettings {
             reply_to: None,
             link_host: None,
             funding: FundingMode::Off,
+            tape_retention_days: None,
             newer: Map::new(),
         }
     }
@@ -556,6 +563,9 @@ words! {
         ControlConsent = "control:consent",
         // Reads events, and sends them again.
         WebhooksListen = "webhooks:listen",
+        // Legal holds and retention schedules.
+        HoldsRead = "holds:read",
+        HoldsWrite = "holds:write",
     }
 }
 
@@ -596,6 +606,8 @@ words! {
         Administer = "administer",
         // Reads who did what, findings of the integrity sweep, and usage.
         Audit = "audit",
+        // Places and lifts legal holds, and sets retention schedules.
+        Hold = "hold",
     }
 }
 
@@ -613,7 +625,7 @@ impl Role {
             Permission::ReadEvidence | Permission::Audit => &[Self::Compliance, Self::Auditor],
             Permission::ReadControl => &[Self::Compliance, Self::Auditor, Self::Controller],
             Permission::Control => &[Self::Controller],
-            Permission::ChangeRules => &[Self::Compliance],
+            Permission::ChangeRules | Permission::Hold => &[Self::Compliance],
             Permission::Integrate => &[Self::Developer],
             Permission::ChangeProviders | Permission::Administer => &[],
         };

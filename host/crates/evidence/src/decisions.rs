@@ -11,7 +11,9 @@ use super::report::{EvidenceVerdict, VerdictAnchor};
 use super::strict;
 use holdfast_domain::checkpoint::{Checkpoint, entry_leaf};
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::decision::{DecisionChain, DecisionLine, RECORDED, replay_path, root_of};
+use holdfast_domain::decision::{
+    DecisionChain, DecisionLine, RECORDED, replay_path, root_of, status_of,
+};
 use holdfast_domain::hash::canonical_sha256;
 use holdfast_domain::id::OrgId;
 use holdfast_domain::ledger::{GENESIS, LedgerChain as _, LedgerEntry};
@@ -172,11 +174,16 @@ impl ExportCheck {
             ));
         }
 
-        // The leaf covers neither position nor path, so they are checked on their own.
+        // The leaf covers neither position nor path nor status, so they are checked on their own.
         let expected = decision.envelope_id.as_ref().map(replay_path);
-        if decision.position != self.open.len() as u64 || decision.replay != expected {
+        let status = status_of(decision.slot, &decision.given, &decision.answer);
+        let has_other_status = decision.status.is_some() && decision.status != status;
+        if decision.position != self.open.len() as u64
+            || decision.replay != expected
+            || has_other_status
+        {
             self.problem(format!(
-                "decision {id}: its position or replay path was changed"
+                "decision {id}: its position, replay path or status was changed"
             ));
         }
 

@@ -28,6 +28,7 @@ pub mod stamp;
 pub mod statement;
 pub mod strict;
 mod trust;
+mod witnesses;
 
 use serde_json::Value;
 
@@ -50,6 +51,7 @@ pub use report::{
 };
 pub use statement::{IssuedStatement, StatementReport, verify_statement};
 pub use trust::{TrustError, TrustRoots};
+pub use witnesses::PolicyError;
 
 /// Rules that can write a compliance certificate again.
 pub trait CertificateRules {

@@ -9,7 +9,10 @@ use serde_json::Value;
 use super::formats::{CustodyLedger, LogConsistency, LogEvidence, LogHead, LogInclusion};
 use super::report::{AnchorKind, OpenQuestion, ReportFinding, VerdictAnchor};
 use super::trust::TrustRoots;
-use holdfast_domain::checkpoint::{Checkpoint, VerifierKey, entry_leaf};
+use super::witnesses::{PolicyError, WitnessPolicy};
+use holdfast_domain::checkpoint::{
+    Checkpoint, VerifierKey, entry_leaf, is_cosignature_line, split_note,
+};
 use holdfast_domain::merkle::{self, Hash, ProvenNodes};
 use holdfast_domain::succession::{BelievedKeys, KeySuccession};
 
@@ -27,6 +30,7 @@ pub struct TrustedLogs {
     components: HashSet<String>,
     /// SHA-256 of rules that the verifier has from elsewhere than the bundle.
     rules: Option<String>,
+    witnesses: Option<WitnessPolicy>,
     pub(super) timestamps: Option<TrustRoots>,
 }
 
@@ -61,6 +65,17 @@ impl TrustedLogs {
             let key = verifier(line).map_err(|error| format!("line {number}: {error}"))?;
             self.logs.push(key);
         }
+        Ok(())
+    }
+
+    /// Demands a quorum of witnesses for the head of the log. The logs that the policy names are known ones.
+    ///
+    /// # Errors
+    /// The text is no witness policy.
+    pub fn witness_policy(&mut self, text: &str) -> Result<(), PolicyError> {
+        let policy = WitnessPolicy::parse(text)?;
+        self.logs.extend_from_slice(policy.logs());
+        self.witnesses = Some(policy);
         Ok(())
     }
 
@@ -196,8 +211,8 @@ fn believed_head(trusted: &TrustedLogs, evidence: &LogEvidence) -> Result<Believ
             evidence.public_key
         ));
     }
-    if !has_signatures(&evidence.checkpoint, 1) {
-        return Err("the head of the log has more than the signature of the log".into());
+    if !has_lines_of_witnesses(&evidence.checkpoint) {
+        return Err("the head has more than signatures of the log and its witnesses".into());
     }
 
     linked(&evidence.successions, &key)?;
@@ -246,6 +261,9 @@ impl BelievedHead {
         }
 
         findings.extend(certified);
+        if let Some(policy) = &trusted.witnesses {
+            findings.push(policy.finding(&evidence.checkpoint));
+        }
 
         // An open or failed finding must not anchor the verdict, even if the key is a known one.
         let holds = findings.iter().all(|finding| finding.ok == Some(true));
@@ -348,12 +366,21 @@ pub(super) fn parsed(proof: &[String]) -> Option<Vec<Hash>> {
     proof.iter().map(node).collect()
 }
 
-/// Whether a note has this number of signatures and nothing else behind its text.
-fn has_signatures(note: &str, signatures: usize) -> bool {
-    let lines = note.split_once("\n\n").map(|(_, lines)| lines);
-    lines.is_some_and(|lines| {
-        lines.ends_with('\n') && !lines.contains('\r') && lines.lines().count() == signatures
-    })
+/// Returns the signature lines of a note; `None` if anything else is behind its text.
+fn signature_lines(note: &str) -> Option<Vec<&str>> {
+    let (_, lines) = split_note(note)?;
+    let is_whole = lines.ends_with('\n') && !lines.contains('\r');
+    is_whole.then(|| lines.lines().collect())
+}
+
+/// Whether a head has the signature of its log, and behind it nothing but different lines of witnesses.
+fn has_lines_of_witnesses(note: &str) -> bool {
+    let lines = signature_lines(note).unwrap_or_default();
+    let Some((_, witnesses)) = lines.split_first() else {
+        return false;
+    };
+    let different: HashSet<&&str> = witnesses.iter().collect();
+    different.len() == witnesses.len() && witnesses.iter().all(|line| is_cosignature_line(line))
 }
 
 /// Checks that each succession replaces the key of the one before, and that the last is about the key of
@@ -363,7 +390,8 @@ fn linked(successions: &[String], key: &VerifierKey) -> Result<(), String> {
     for note in successions {
         let next = KeySuccession::open(note).map_err(|error| error.to_string())?;
         let follows = newest.is_none_or(|before| before.new_key() == next.old_key());
-        if !follows || !has_signatures(note, 2) {
+        let signatures = signature_lines(note).map_or(0, |lines| lines.len());
+        if !follows || signatures != 2 {
             return Err("the successions of the log's keys do not follow from each other".into());
         }
         newest = Some(next);

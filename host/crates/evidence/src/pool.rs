@@ -99,6 +99,9 @@ pub struct PoolReport {
     pub problems: Vec<PoolProblem>,
     /// Checks that could not be made, and how to make them.
     pub unproven: Vec<String>,
+    /// The records of the pool. Their number is in the report, which a pool of thousands would otherwise fill.
+    #[serde(skip)]
+    pub listed: BTreeSet<EnvelopeId>,
 }
 
 /// Something that does not hold.
@@ -184,6 +187,11 @@ pub fn verify_pool(
             .collect(),
         problems: check.problems,
         unproven,
+        listed: list
+            .records
+            .into_iter()
+            .map(|record| record.envelope_id)
+            .collect(),
     })
 }
 

@@ -9,7 +9,7 @@ use holdfast_adapters::sealing::SealError;
 use holdfast_components::providers::ProviderError;
 use holdfast_components::{CallFailure, ComponentError};
 use holdfast_platform::problems::ControlProblem;
-use holdfast_platform::{Problem, ProblemKind, ServiceError, kind_of};
+use holdfast_platform::{Problem, ProblemKind, ServiceError, ValidationIssue, kind_of};
 use holdfast_store::StoreError;
 
 /// `Retry-After` in seconds while a dependency cannot be reached.
@@ -96,6 +96,10 @@ impl HttpError {
         &self.message
     }
 
+    pub fn details(&self) -> Option<&Value> {
+        self.details.as_deref()
+    }
+
     /// Returns path and message of each issue.
     pub fn issues(&self) -> Vec<(Vec<String>, String)> {
         let issues = self.details.as_deref().and_then(Value::as_array);
@@ -130,8 +134,19 @@ impl HttpError {
         }
         if let Some(details) = &self.details {
             body["details"] = (**details).clone();
+        } else if self.status == StatusCode::UNPROCESSABLE_ENTITY {
+            // Programs read the details of every 422, also of one that is about the request as a whole.
+            body["details"] = json!([self.whole()]);
         }
+
         body
+    }
+
+    /// Returns the issue of a request that is refused as a whole.
+    fn whole(&self) -> ValidationIssue {
+        let expected = "a request that can be carried out";
+        let code = self.code.unwrap_or("refused");
+        ValidationIssue::new(code, &[], expected, "this request", &self.message)
     }
 
     fn because(mut self, cause: impl Into<String>) -> Self {
@@ -318,6 +333,29 @@ mod tests {
         };
 
         HttpError::from(ServiceError::from(error)).status().as_u16()
+    }
+
+    #[test]
+    fn every_422_has_details() {
+        let about_all = HttpError::from(ServiceError::Semantic("Endpoint limit reached".into()));
+        let expected = json!({
+            "error": "Endpoint limit reached",
+            "details": [{
+                "code": "refused", "expected": "a request that can be carried out",
+                "received": "this request", "path": [], "message": "Endpoint limit reached",
+            }],
+        });
+        assert_eq!(about_all.body(), expected);
+
+        let coded = Problem::new(ProblemKind::Request, "word_template", "No");
+        assert_eq!(
+            HttpError::from(coded).body()["details"][0]["code"],
+            "word_template"
+        );
+
+        // Other errors have details only where there is more to say.
+        let conflict = HttpError::from(ServiceError::Conflict("Not now".into()));
+        assert_eq!(conflict.body(), json!({ "error": "Not now" }));
     }
 
     /// A document that exhausts its reader's limits is refused with 422, and rules that exhaust theirs are unavailable.

@@ -16,6 +16,7 @@ use holdfast_domain::envelope::{EnvelopeKind, EnvelopeStatus};
 use holdfast_domain::event::EventType;
 use holdfast_domain::funding::{AppliedPack, FundingStage};
 use holdfast_domain::identity::KbaStatus;
+use holdfast_domain::retention::Retention;
 use holdfast_service::control::disputes::SuspensionView;
 use holdfast_service::control::invitations::InvitationView;
 use holdfast_service::control::keys::PartyKeyView;
@@ -24,6 +25,7 @@ use holdfast_service::control::transfers::TransferView;
 use holdfast_service::control::{PartyView, ReleaseRequestView};
 use holdfast_service::funding::FindingView;
 use holdfast_service::inspection::views::ViewView;
+use holdfast_service::retention::holds::HoldView;
 
 /// Adds the webhooks to the document.
 pub fn add(api: &mut OpenApi) {
@@ -223,6 +225,8 @@ fn schema_of(event: EventType, member: &str) -> Schema {
         | E::ControlTransferFailed => member_of::<TransferView>(member),
         E::ControlKeyRegistered | E::ControlKeyRevoked => member_of::<PartyKeyView>(member),
         E::ControlPartyJoined => member_of::<InvitationView>(member),
+        E::HoldPlaced | E::HoldLifted => member_of::<HoldView>(member),
+        E::RetentionDue => member_of::<Retention>(member),
         _ => None,
     };
 

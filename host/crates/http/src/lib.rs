@@ -10,6 +10,7 @@
 //! | `openapi/`, `event_schemas.rs` | the OpenAPI document, made of the types that serve requests |
 //! | `reply.rs`, `error.rs` | success answers; the only conversion of service errors to HTTP |
 //! | `listener.rs`, `connections.rs`, `pace.rs`, `unread.rs` | connections and their time limits |
+//! | `witness.rs` | a witness of the logs of others, on a listener of its own |
 //! | `live.rs`, `far_end.rs` | server-sent events; a plugin's service for `holdfast dev` |
 //!
 //! [`router`] is the whole service. With listeners of their own, the console has [`console_router`] and the metrics
@@ -41,6 +42,7 @@ mod pages;
 mod qr;
 mod reply;
 mod unread;
+pub mod witness;
 
 use std::any::Any;
 use std::mem;
@@ -49,7 +51,7 @@ use std::sync::{Arc, LazyLock};
 
 use axum::Router;
 use axum::body::{Body, HttpBody as _};
-use axum::extract::{ConnectInfo, MatchedPath, Request, State};
+use axum::extract::{ConnectInfo, MatchedPath, OriginalUri, Request, State};
 use axum::http::{
     Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, header,
 };
@@ -93,6 +95,7 @@ pub fn router(app: App) -> Router {
         Arc::<bodies::BufferedBytes>::default(),
     );
     let queries = Arc::new(unknown::QueryParameterIndex::of(&document, API));
+    let paths = Arc::new(unknown::PathIndex::of(&document));
 
     let logged = Arc::new(openapi::LoggedOperations::of(&document, API));
     let (base_url, limits) = (app.config.base_url(), app.config.rate_limits.clone());
@@ -149,7 +152,13 @@ pub fn router(app: App) -> Router {
         .route("/healthz", get(|| async { "ok" }))
         .route("/readyz", get(ready))
         .route("/metrics", get(local_metrics))
-        .fallback(|| async { HttpError::new(StatusCode::NOT_FOUND, "Not found") })
+        .fallback(move |OriginalUri(uri): OriginalUri| async move {
+            let text = match paths.meant(uri.path(), API) {
+                Some(meant) => format!("Not found; did you mean {meant}?"),
+                None => "Not found".to_owned(),
+            };
+            HttpError::new(StatusCode::NOT_FOUND, text)
+        })
         .method_not_allowed_fallback(|| async {
             HttpError::new(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed")
         })
@@ -251,7 +260,9 @@ async fn identify(
     let nosniff = HeaderValue::from_static("nosniff");
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
-    if let Some(allowance) = notes.allowance() {
+    // By key, else by token, else by address.
+    let by_address = || limits::allowance_of_address(&app, address.as_deref(), &response);
+    if let Some(allowance) = notes.allowance().or_else(by_address) {
         say(&allowance, response.headers_mut());
     }
 

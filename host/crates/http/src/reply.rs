@@ -183,6 +183,17 @@ impl<T: Serialize> PageReply<T> {
         let meta = json!({ "page": page, "limit": limit, "total": total });
         Self::of(Json(json!({ "data": data, "meta": meta })).into_response())
     }
+
+    /// Builds one page of a list with all its items.
+    pub fn part_of(all: &[T], page: i64, limit: i64) -> Self {
+        let skip = usize::try_from((page - 1).saturating_mul(limit)).unwrap_or(usize::MAX);
+        let size = usize::try_from(limit).unwrap_or(usize::MAX);
+        let from = skip.min(all.len());
+        let to = from.saturating_add(size).min(all.len());
+        let shown = all.get(from..to).unwrap_or_default();
+        let total = i64::try_from(all.len()).unwrap_or(i64::MAX);
+        Self::new(shown, page, limit, total)
+    }
 }
 
 impl<T: Serialize> CursorReply<T> {
@@ -302,6 +313,8 @@ file_kinds! {
     PdfOrPicture: ["application/pdf", "image/png", "image/jpeg"];
     /// A drawing.
     Svg: ["image/svg+xml"];
+    /// A picture.
+    Png: ["image/png"];
     /// A report, as a table, JSON or a document.
     CsvOrJsonOrPdf: ["text/csv", "application/json", "application/pdf"];
     /// A table, as CSV or JSON Lines.

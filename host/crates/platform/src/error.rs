@@ -67,6 +67,25 @@ impl ValidationIssue {
             nearest: None,
         }
     }
+
+    /// Creates an issue for a text that has to have 1 to `longest` characters and has not.
+    pub fn of_length(
+        path: &[&str],
+        text: &str,
+        longest: usize,
+        message: impl Into<String>,
+    ) -> Self {
+        let length = text.trim().chars().count();
+        let code = if length == 0 { "too_small" } else { "too_big" };
+        let expected = format!("1 to {longest} characters");
+        Self::new(
+            code,
+            path,
+            expected,
+            format!("{length} characters"),
+            message,
+        )
+    }
 }
 
 /// Reason why a service call failed.

@@ -52,7 +52,7 @@ pub struct NewLinkHost {
 enum HostFinding {
     #[error("could not be reached: {0}")]
     Address(#[from] AddressRefusal),
-    #[error("could not be reached: {}", cause(.0))]
+    #[error("could not be reached: {}", guard::cause(.0))]
     Unreachable(#[from] reqwest::Error),
     #[error("answered status {}", .0.as_u16())]
     Status(StatusCode),
@@ -78,15 +78,6 @@ impl HostFinding {
             Self::Status(_) | Self::TooLarge | Self::NotNamed(_) => LinkHostProblem::NotNamed,
         }
     }
-}
-
-/// Returns the text of the innermost cause, which describes the failure without the address.
-fn cause(error: &reqwest::Error) -> String {
-    let mut innermost: &dyn std::error::Error = error;
-    while let Some(inner) = innermost.source() {
-        innermost = inner;
-    }
-    innermost.to_string()
 }
 
 /// Leads the links of the caller's organization to a host from now on. The owners and admins are notified.

@@ -66,7 +66,7 @@ pub struct BrandView {
     "link_host": {
         "host": "contracts.crescent.example", "verified_at": "2026-11-21T09:41:07.250Z", "in_use": true, "problem": null,
     },
-    "funding": "enforce",
+    "funding": "enforce", "tape_retention_days": 365,
 }]))]
 pub struct OrganizationView {
     pub org_id: OrgId,
@@ -118,6 +118,8 @@ pub struct OrganizationView {
     /// Host of the organization's own for its signing links.
     pub link_host: Option<LinkHostView>,
     pub funding: FundingMode,
+    /// Days after which loan tapes are deleted with their results; null keeps them.
+    pub tape_retention_days: Option<u32>,
 }
 
 /// Host of an organization's own for its signing links.
@@ -183,6 +185,7 @@ impl From<Organization> for OrganizationView {
             reply_to: settings.reply_to,
             link_host: settings.link_host.map(LinkHostView::from),
             funding: settings.funding,
+            tape_retention_days: settings.tape_retention_days,
         }
     }
 }
@@ -225,6 +228,10 @@ pub struct ChangeOrganization {
     pub active_content: Option<ActiveContent>,
     /// What becomes of contracts that their funding rules stop.
     pub funding: Option<FundingMode>,
+    /// Days after which loan tapes are deleted with their results; null keeps them. It counts for tapes of before, too.
+    #[serde(default)]
+    #[schemars(with = "Option<u32>", range(min = 1, max = 3650))]
+    pub tape_retention_days: FieldPatch<u32>,
     #[schemars(with = "Option<BTreeMap<String, ConsentText>>")]
     pub consent: Option<BTreeMap<Locale, ConsentText>>,
     /// Replaces the whole object; null restores the text that states nothing on the organization's behalf.
@@ -364,6 +371,8 @@ impl ChangeOrganization {
         settings.refuse_unsigned_roles = refuses.unwrap_or(settings.refuse_unsigned_roles);
         settings.active_content = self.active_content.unwrap_or(settings.active_content);
         settings.funding = self.funding.unwrap_or(settings.funding);
+        self.tape_retention_days
+            .apply(&mut settings.tape_retention_days);
 
         self.chattel_paper_jurisdiction
             .apply(&mut settings.chattel_paper_jurisdiction);

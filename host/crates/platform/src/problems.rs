@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use holdfast_components::rules::control::{self, RefusalReason};
 use holdfast_components::rules::lifecycle;
 use holdfast_domain::component_change::ChangeState;
-use holdfast_domain::id::ReleaseId;
+use holdfast_domain::id::{HoldId, ReleaseId};
 use holdfast_domain::statement::Statement;
 use holdfast_store::fingerprints::OtherRecord;
 use holdfast_store::row::OwnedEnvelope;
@@ -121,6 +121,18 @@ pub enum ControlProblem {
     /// A pledgee would have to agree.
     #[error("The record is pledged; its pledgee must release the pledge first")]
     Pledged,
+    /// A legal hold is in force. Names it for callers of the organization that placed it.
+    #[error(
+        "A legal hold is in force: nothing under it leaves, changes hands or is deleted until two people lift it"
+    )]
+    LegalHold(Option<Box<NamedHold>>),
+}
+
+/// Legal hold, as its own organization gets to know it.
+#[derive(Debug)]
+pub struct NamedHold {
+    pub id: HoldId,
+    pub case_reference: String,
 }
 
 impl ControlProblem {
@@ -146,6 +158,10 @@ impl From<&ControlProblem> for Problem {
             }
             ControlProblem::ReleasedToAnother => state("released_to_another"),
             ControlProblem::Pledged => state("record_pledged"),
+            // Other organizations get the code alone: a hold may be secret.
+            ControlProblem::LegalHold(None) => state("legal_hold"),
+            ControlProblem::LegalHold(Some(hold)) => state("legal_hold")
+                .with_details(json!({ "hold_id": hold.id, "case_reference": hold.case_reference })),
         }
     }
 }

@@ -134,6 +134,14 @@ optional! {
     ";
 
     /// Interface of slot `rules.documents` that only the default component is asked for.
+    document_excerpts => "
+        package holdfast:optional;
+        world document-excerpts {
+            export holdfast:documents/excerpts@1.0.0;
+        }
+    ";
+
+    /// Interface of slot `rules.documents` that only the default component is asked for.
     document_sources => "
         package holdfast:optional;
         world document-sources {

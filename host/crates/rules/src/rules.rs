@@ -221,6 +221,7 @@ pub struct DocumentsPre {
     pub values: Option<bindings::document_values::DocumentValuesPre<LimitedEngine<()>>>,
     pub variables: Option<bindings::document_variables::DocumentVariablesPre<LimitedEngine<()>>>,
     pub long_term: Option<bindings::document_long_term::DocumentLongTermPre<LimitedEngine<()>>>,
+    pub excerpts: Option<bindings::document_excerpts::DocumentExcerptsPre<LimitedEngine<()>>>,
 }
 
 impl Deref for DocumentsPre {
@@ -265,6 +266,7 @@ impl ComponentWorld for DocumentsPre {
             values: bindings::document_values::DocumentValuesPre::new(linked.clone()).ok(),
             variables: bindings::document_variables::DocumentVariablesPre::new(linked.clone()).ok(),
             long_term: bindings::document_long_term::DocumentLongTermPre::new(linked.clone()).ok(),
+            excerpts: bindings::document_excerpts::DocumentExcerptsPre::new(linked.clone()).ok(),
             vaulting: bindings::document_vaulting::DocumentVaultingPre::new(linked.clone()).ok(),
             watermarks: bindings::document_watermarks::DocumentWatermarksPre::new(linked.clone())
                 .ok(),

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::App;
+use crate::retention::holds;
 use crate::vault::{Vault, long_term};
 use holdfast_base::config::EMBEDDED;
 use holdfast_base::disk;
@@ -16,7 +17,7 @@ use holdfast_platform::log;
 /// Result of checking one dependency.
 #[derive(Clone, Debug, Serialize)]
 pub struct DependencyCheck {
-    /// `database`, `storage`, `disk`, `mail`, `seal`, `ledger`, `clock`, `components` or `providers`.
+    /// `database`, `storage`, `disk`, `mail`, `seal`, `ledger`, `witnesses`, `clock`, `components`, `providers` or `holds`.
     pub name: &'static str,
     /// Whether it works.
     pub ok: bool,
@@ -46,9 +47,11 @@ pub async fn checks(app: &App) -> Vec<DependencyCheck> {
         DependencyCheck::from("mail", app.mailer.check().await),
         DependencyCheck::from("seal", seal(app, &app.vault).await),
         DependencyCheck::from("ledger", ledger(app, &app.vault).await),
+        DependencyCheck::from("witnesses", witnesses(app).await),
         DependencyCheck::from("clock", clock(app).await),
         DependencyCheck::from("components", components(app, true)),
         DependencyCheck::from("providers", providers(app).await),
+        DependencyCheck::from("holds", legal_holds(app).await),
     ]
 }
 
@@ -159,6 +162,21 @@ async fn ledger(core: &Core, vault: &Vault) -> Result<String, String> {
     log::trusted(core, &vault.log)
         .await
         .map_err(|error| error.to_string())
+}
+
+/// Not part of readiness: the ledger goes on without its witnesses.
+async fn witnesses(core: &Core) -> Result<String, String> {
+    let checked = log::cosignatures::check_witnesses(core).await;
+    checked.map_err(|error| error.to_string())
+}
+
+/// Counts the legal holds in force, and says who enforces them: the operator of the object store has to know.
+async fn legal_holds(core: &Core) -> Result<String, String> {
+    let counted = holds::in_force(core).await;
+    let in_force = counted.map_err(|error| error.to_string())?;
+    Ok(format!(
+        "{in_force} in force; this program keeps to them, the object store has no hold of its own"
+    ))
 }
 
 async fn clock(core: &Core) -> Result<String, String> {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use crate::vault::integrity;
 use holdfast_domain::clock::Timestamp;
 use holdfast_platform::Core;
+use holdfast_platform::log;
 use holdfast_store::{self as store, StoreError, jobs};
 
 /// Cached results of expensive checks.
@@ -46,6 +47,7 @@ async fn count(core: &Core) -> Result<(), StoreError> {
     core.metrics.ledger_pending.set(waiting);
     if let Some(head) = store::log::head(&mut connection).await? {
         core.metrics.ledger_size.set(head.size.cast_signed());
+        log::cosignatures::count(core, &head);
     }
 
     let since = core.clock.now() - integrity::PERIOD;

@@ -11,6 +11,7 @@
 //! | `facts` | facts of contracts, and the maps that they are read with |
 //! | `funding` | checks by funding rules, stipulations, packs of lenders |
 //! | `control`, `inspection` | parties of a record and their acts; looks, statements, pools |
+//! | `retention` | legal holds, retention schedules, records that are due |
 //! | `tapes` | tables that a party writes itself, compared with the contracts of its records |
 //! | `customers`, `test_mode` | customers and their files; test data |
 //! | `installation`, `gauges`, `doctor` | the operator's view, metrics, health checks |
@@ -39,6 +40,7 @@ pub mod funding;
 pub mod gauges;
 pub mod inspection;
 pub mod installation;
+pub mod retention;
 pub mod signing;
 pub mod tapes;
 pub mod templates;

@@ -4,7 +4,7 @@
 //! separates test data from live data. Test data is never sent to a provider, a mail server or a phone, every page of
 //! its documents is marked TEST, and its records cannot be released.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -37,6 +37,8 @@ use holdfast_store::test_mode::{self as rows, MessageSearch};
 const KEPT: Duration = Duration::from_secs(30 * 86_400);
 /// Furthest that time is advanced in total, in seconds: 50 years.
 const FURTHEST: i64 = 50 * 366 * 86_400;
+/// Names of fields that an error shows.
+const SHOWN: usize = 20;
 /// What a simulated signer writes into a field for text.
 const TEXT: &str = "Test";
 /// What a simulated witness states as postal address.
@@ -129,7 +131,7 @@ pub async fn inbox(
     caller: &Caller,
     to: Option<String>,
     envelope: Option<&str>,
-    after: Option<&str>,
+    after: Option<MessageId>,
     limit: i64,
 ) -> Result<Vec<TestMessage>, ServiceError> {
     only_test(caller)?;
@@ -140,11 +142,7 @@ pub async fn inbox(
             Some(Some(id)) => Some(id),
             None => None,
         },
-        after: match after.map(MessageId::parse) {
-            Some(None) => return Err(ServiceError::NotFound("Message")),
-            Some(Some(id)) => Some(id),
-            None => None,
-        },
+        after,
     };
 
     let mut connection = core.store.read().await?;
@@ -218,6 +216,9 @@ pub async fn sign(
     let only = request.signer_email.as_deref();
     let (mut envelope, mut waiting) = waiting(core, caller, id).await?;
     let mut signer = next(&envelope, waiting, only)?;
+    if let Some(first) = &signer {
+        check_names(core, &envelope, first, &request.values).await?;
+    }
 
     let mut signers = Vec::new();
     while let Some(now) = signer {
@@ -317,6 +318,48 @@ fn next(
             format!("{email} cannot sign now"),
         )])
     })
+}
+
+/// Refuses values for fields that the document does not have: a misspelt name would leave its field with a sample.
+///
+/// # Errors
+/// `Invalid` with an issue for each such name.
+async fn check_names(
+    core: &Core,
+    envelope: &Envelope,
+    signer: &Signer,
+    values: &BTreeMap<String, String>,
+) -> Result<(), ServiceError> {
+    if values.is_empty() {
+        return Ok(());
+    }
+
+    // The fields of all signers: a later one may be the owner of a value.
+    let room = core.room();
+    let form = room.unruled_form(&envelope.org, submitter(signer)?).await;
+    let form = form.map_err(|error| refused(envelope, error))?;
+    let known: BTreeSet<&str> = form
+        .submission
+        .fields
+        .iter()
+        .map(|field| field.name.as_str())
+        .collect();
+    let shown: Vec<&str> = known.iter().copied().take(SHOWN).collect();
+    let expected = format!("the name of a field, such as {}", shown.join(", "));
+    let unknown = values.keys().filter(|name| !known.contains(name.as_str()));
+    let issues: Vec<ValidationIssue> = unknown
+        .map(|name| {
+            let message = format!("The document has no field with the name {name}");
+            let path = ["values", name.as_str()];
+            ValidationIssue::new("unknown_field", &path, &expected, name, message)
+        })
+        .collect();
+
+    if issues.is_empty() {
+        Ok(())
+    } else {
+        Err(ServiceError::Invalid(issues))
+    }
 }
 
 fn submitter(signer: &Signer) -> Result<i64, ServiceError> {

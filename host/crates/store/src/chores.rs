@@ -3,7 +3,7 @@
 use sqlx::Row as _;
 
 use super::statement::RunStatement as _;
-use super::{Store, StoreError};
+use super::{Store, StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 
 /// Claims a chore if it is due and schedules its next run at `next`; returns whether this node must
@@ -32,6 +32,20 @@ pub async fn claim(
 
     tx.commit().await?;
     Ok(is_claimed)
+}
+
+/// Makes a chore due at `now`, unless it is due already.
+pub async fn bring_forward(
+    tx: &mut WriteTransaction,
+    name: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    // A chore without a row is due.
+    sqlx::query("update chore set due_at = $2 where name = $1 and due_at > $2")
+        .bind(name)
+        .bind(now.to_string())
+        .run(tx)
+        .await
 }
 
 /// Name of the chore row that postpones the deletion of objects while a backup runs.

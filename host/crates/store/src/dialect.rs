@@ -102,4 +102,13 @@ impl SqlDialect {
             Self::Postgres => "for update",
         }
     }
+
+    /// Keeps rows as they are until a transaction ends. Others may do the same at the same time.
+    pub(super) fn for_share(self) -> &'static str {
+        match self {
+            // `begin immediate` has locked the whole file.
+            Self::Sqlite => "",
+            Self::Postgres => "for share",
+        }
+    }
 }

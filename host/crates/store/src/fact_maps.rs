@@ -120,6 +120,28 @@ pub async fn version(
     .await
 }
 
+/// Returns the versions of a map, newest first.
+pub async fn versions(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+    id: &FactMapId,
+    limit: i64,
+) -> Result<Vec<FactMap>, StoreError> {
+    query_rows(
+        "select fact_map_id, org_id, version, document, made_by, made_at as created_at,
+             made_at as updated_at
+         from fact_map_version
+         where bucket = $1 and org_id = $2 and fact_map_id = $3
+         order by version desc limit $4",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(id.as_str())
+    .bind(limit)
+    .fetch_all(connection)
+    .await
+}
+
 /// Returns the maps of an organization, newest first.
 pub async fn list(
     connection: &mut SqlConnection,

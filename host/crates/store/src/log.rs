@@ -33,6 +33,11 @@ pub struct LogState {
     pub signed_at: Option<Timestamp>,
     /// Time of the newest entry or head. It never goes back, unless an operator confirms the clock.
     pub newest_at: Option<Timestamp>,
+    /// Newest head that the quorum of witnesses has cosigned, as a signed note with their lines.
+    pub cosigned: Option<String>,
+    pub cosigned_at: Option<Timestamp>,
+    /// Since when the newest head has lacked the quorum.
+    pub uncosigned_since: Option<Timestamp>,
 }
 
 /// Ledger entry that is not in the log yet.
@@ -170,11 +175,6 @@ pub async fn add_succession(
     .await
 }
 
-/// Returns the head's signed note.
-pub async fn checkpoint(connection: &mut SqlConnection) -> Result<Option<String>, StoreError> {
-    Ok(head(connection).await?.and_then(|head| head.checkpoint))
-}
-
 /// Replaces the head. `newest` is the time of the newest entry.
 pub async fn set_head(
     tx: &mut WriteTransaction,
@@ -197,6 +197,35 @@ pub async fn set_head(
     .bind(public_key)
     .bind(now.to_string())
     .bind(newest.to_string())
+    .run(tx)
+    .await
+}
+
+/// Replaces the newest cosigned head; requires [`locked`].
+pub async fn set_cosigned(
+    tx: &mut WriteTransaction,
+    note: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update ledger_log set cosigned = $2, cosigned_at = $3, uncosigned_since = null
+         where log_id = $1",
+    )
+    .bind(LOG)
+    .bind(note)
+    .bind(now.to_string())
+    .run(tx)
+    .await
+}
+
+/// Notes that the newest head lacks the quorum. An earlier note stays.
+pub async fn set_uncosigned(tx: &mut WriteTransaction, since: Timestamp) -> Result<(), StoreError> {
+    sqlx::query(
+        "update ledger_log set uncosigned_since = $2
+         where log_id = $1 and uncosigned_since is null",
+    )
+    .bind(LOG)
+    .bind(since.to_string())
     .run(tx)
     .await
 }
@@ -347,5 +376,8 @@ table_row! {
         checkpoint: optional_text("checkpoint"),
         signed_at: optional_time("signed_at"),
         newest_at: optional_time("newest_at"),
+        cosigned: optional_text("cosigned"),
+        cosigned_at: optional_time("cosigned_at"),
+        uncosigned_since: optional_time("uncosigned_since"),
     }
 }

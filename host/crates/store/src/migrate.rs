@@ -105,6 +105,10 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     98 "0098_tapes",
     99 "0099_template_sharing_and_variables",
     100 "0100_open_link_proofs",
+    101 "0101_tapes_of_pools",
+    102 "0102_legal_holds",
+    103 "0103_retention",
+    104 "0104_log_witnesses",
     105 "0105_seal_states",
 ];
 

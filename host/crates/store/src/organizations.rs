@@ -68,10 +68,19 @@ pub async fn get(
 /// Locks the organization until the transaction ends,
 /// which serializes changes that count against its quotas.
 pub async fn lock(tx: &mut WriteTransaction, org: &OrgId) -> Result<(), StoreError> {
-    let text = format!(
-        "select org_id from organization where bucket = $1 and org_id = $2 {}",
-        tx.dialect.for_update()
-    );
+    let lock = tx.dialect.for_update();
+    locked(tx, org, lock).await
+}
+
+/// Waits for those that [`lock`] the organization, and makes later ones wait. Transactions that share it do not wait for
+/// each other.
+pub async fn share(tx: &mut WriteTransaction, org: &OrgId) -> Result<(), StoreError> {
+    let lock = tx.dialect.for_share();
+    locked(tx, org, lock).await
+}
+
+async fn locked(tx: &mut WriteTransaction, org: &OrgId, lock: &str) -> Result<(), StoreError> {
+    let text = format!("select org_id from organization where bucket = $1 and org_id = $2 {lock}");
     sqlx::query(AssertSqlSafe(text))
         .bind(org.bucket())
         .bind(org.as_str())

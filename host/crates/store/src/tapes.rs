@@ -13,11 +13,12 @@ use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::KeptFile;
-use holdfast_domain::id::{EnvelopeId, OrgId, TapeId};
+use holdfast_domain::id::{EnvelopeId, OrgId, TapeId, TransferId};
 use holdfast_domain::tape::{
-    RowStatus, RowsChecked, Severity, Tape, TapeFinding, TapeFormat, TapeMap, TapePart, TapeStatus,
-    TapeSummary,
+    FindingCode, RowStatus, RowsChecked, Severity, StoredRefusal, Tape, TapeFinding, TapeFormat,
+    TapeMap, TapePart, TapeStatus, TapeSummary,
 };
+use holdfast_domain::transfer::Transfer;
 
 /// Rows that one statement inserts.
 const INSERTED: usize = 200;
@@ -57,8 +58,9 @@ pub struct RowFilter {
 /// Adds a tape.
 pub async fn insert(tx: &mut WriteTransaction, tape: &Tape) -> Result<(), StoreError> {
     sqlx::query(
-        "insert into tape (bucket, tape_id, org_id, name, format, file, map, part, status, made_by, created_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+        "insert into tape (bucket, tape_id, org_id, name, format, file, map, part, status, made_by, created_at,
+             pool_id, header)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
     )
     .bind(tape.org.bucket())
     .bind(tape.id.as_str())
@@ -71,6 +73,8 @@ pub async fn insert(tx: &mut WriteTransaction, tape: &Tape) -> Result<(), StoreE
     .bind(tape.status.as_str())
     .bind(&tape.made_by)
     .bind(tape.created_at.to_string())
+    .bind(tape.pool.as_ref().map(TransferId::as_str))
+    .bind(tape.header.as_ref().map(json_text))
     .run(tx)
     .await
 }
@@ -109,12 +113,13 @@ pub async fn list(
     .await
 }
 
-/// Counts the tapes of an organization that are being checked.
+/// Counts the tapes of an organization that are being checked, or wait for the choice of their columns.
 pub async fn unfinished(connection: &mut SqlConnection, org: &OrgId) -> Result<i64, StoreError> {
     use sqlx::Row as _;
 
     let row = sqlx::query(
-        "select count(*) as unfinished from tape where bucket = $1 and org_id = $2 and status = 'checking'",
+        "select count(*) as unfinished from tape
+         where bucket = $1 and org_id = $2 and status in ('checking', 'choosing')",
     )
     .bind(org.bucket())
     .bind(org.as_str())
@@ -154,7 +159,10 @@ table_row! {
         file: |row| row.json::<KeptFile>("file")?.0,
         map: json("map"),
         part: optional_parsed("part", TapePart::parse),
+        pool: optional_parsed("pool_id", TransferId::parse),
         status: parsed("status", TapeStatus::parse),
+        header: optional_json("header"),
+        failures: number("failures"),
         progress: optional_json("progress"),
         refusal: optional_json("refusal"),
         reused: number("reused"),
@@ -344,23 +352,183 @@ pub async fn finish(
     .await
 }
 
-/// Ends a check of a file that is no tape. Rows that were checked before the defect stay.
-pub async fn refuse(
+/// Ends a check without a result: the file is no tape, or is damaged. Rows that were checked before the defect stay.
+pub async fn end(
     tx: &mut WriteTransaction,
     tape: &Tape,
-    refusal: &holdfast_domain::tape::StoredRefusal,
+    status: TapeStatus,
+    refusal: &StoredRefusal,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     sqlx::query(
-        "update tape set status = 'refused', refusal = $3, checked_at = $4
+        "update tape set status = $5, refusal = $3, checked_at = $4
          where bucket = $1 and tape_id = $2 and status = 'checking'",
     )
     .bind(tape.org.bucket())
     .bind(tape.id.as_str())
     .bind(json_text(refusal))
     .bind(now.to_string())
+    .bind(status.as_str())
     .run_guarded(tx)
     .await
+}
+
+/// Counts a check that ended with a defect of the stored file.
+pub async fn count_failure(tx: &mut WriteTransaction, tape: &Tape) -> Result<(), StoreError> {
+    sqlx::query(
+        "update tape set failures = failures + 1 where bucket = $1 and tape_id = $2 and status = 'checking'",
+    )
+    .bind(tape.org.bucket())
+    .bind(tape.id.as_str())
+    .run(tx)
+    .await
+}
+
+/// Begins the check of a tape after the choice of its columns.
+///
+/// # Errors
+/// [`StoreError::Conflict`] if its check has begun.
+pub async fn begin(
+    tx: &mut WriteTransaction,
+    tape: &Tape,
+    map: &TapeMap,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update tape set status = 'checking', map = $3, header = null
+         where bucket = $1 and tape_id = $2 and status = 'choosing'",
+    )
+    .bind(tape.org.bucket())
+    .bind(tape.id.as_str())
+    .bind(json_text(map))
+    .run_guarded(tx)
+    .await
+}
+
+/// Deletes a tape. Its rows, which then belong to nothing, are deleted by [`delete_rows`].
+///
+/// # Errors
+/// [`StoreError::Conflict`] if it is deleted already.
+pub async fn delete(tx: &mut WriteTransaction, tape: &Tape) -> Result<(), StoreError> {
+    sqlx::query("delete from tape where bucket = $1 and org_id = $2 and tape_id = $3")
+        .bind(tape.org.bucket())
+        .bind(tape.org.as_str())
+        .bind(tape.id.as_str())
+        .run_guarded(tx)
+        .await
+}
+
+/// Deletes rows of a deleted tape. Returns their number.
+pub async fn delete_rows(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    id: &TapeId,
+    limit: i64,
+) -> Result<u64, StoreError> {
+    let deleted = sqlx::query(
+        "delete from tape_row where bucket = $1 and tape_id = $2 and org_id = $3 and line in
+             (select line from tape_row where bucket = $1 and tape_id = $2 and org_id = $3
+                 order by line limit $4)",
+    )
+    .bind(org.bucket())
+    .bind(id.as_str())
+    .bind(org.as_str())
+    .bind(limit)
+    .execute(&mut **tx)
+    .await?;
+    Ok(deleted.rows_affected())
+}
+
+/// Lists tapes of an organization that were sent before a moment, the oldest first: those that wait for the choice of
+/// their columns, or all that are not being checked.
+pub async fn sent_before(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+    before: Timestamp,
+    only_choosing: bool,
+    limit: i64,
+) -> Result<Vec<Tape>, StoreError> {
+    query_rows(
+        "select {columns} from tape where bucket = $1 and org_id = $2 and created_at < $3
+             and status <> 'checking' and ($4 = 0 or status = 'choosing')
+         order by created_at limit $5",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(before.to_string())
+    .bind(i64::from(only_choosing))
+    .bind(limit)
+    .fetch_all(connection)
+    .await
+}
+
+/// Returns the first rows of a tape with a claim of another party, in the order of their lines.
+pub async fn claimed(
+    connection: &mut SqlConnection,
+    tape: &Tape,
+    limit: i64,
+) -> Result<Vec<StoredRow>, StoreError> {
+    // Such a row is never clean, so that the index of rows to look at finds it.
+    query_rows(
+        "select {columns} from tape_row where bucket = $1 and tape_id = $2 and status <> 'clean'
+             and elsewhere like $4
+         order by line limit $3",
+    )
+    .bind(tape.org.bucket())
+    .bind(tape.id.as_str())
+    .bind(limit)
+    // As a value of JSON, which no text of a finding can have: its quotation marks are escaped.
+    .bind(format!("%\"{}\"%", FindingCode::OtherClaim))
+    .fetch_all(connection)
+    .await
+}
+
+/// Returns a row of a tape.
+pub async fn row(
+    connection: &mut SqlConnection,
+    tape: &Tape,
+    line: i64,
+) -> Result<Option<StoredRow>, StoreError> {
+    query_rows("select {columns} from tape_row where bucket = $1 and tape_id = $2 and line = $3")
+        .bind(tape.org.bucket())
+        .bind(tape.id.as_str())
+        .bind(line)
+        .fetch_optional(connection)
+        .await
+}
+
+/// Returns the offered records of a transfer in which a party has a part now, in the order of their ids. `part` names one
+/// part.
+pub async fn pool_records(
+    connection: &mut SqlConnection,
+    party: &OrgId,
+    transfer: &Transfer,
+    part: Option<TapePart>,
+    after: &str,
+    limit: i64,
+) -> Result<Vec<OwnedEnvelope>, StoreError> {
+    // Words of this program, never input. A record that was never offered has no hash, and may belong to strangers.
+    let has_part = match part {
+        Some(TapePart::Originator) => "c.org_id = $3",
+        Some(TapePart::Controller) => "c.controller_id = $3",
+        Some(TapePart::Named) => "c.named_id = $3",
+        Some(TapePart::Pledgee) => "c.pledgee_id = $3",
+        None => "(c.org_id = $3 or c.controller_id = $3 or c.named_id = $3 or c.pledgee_id = $3)",
+    };
+    let text = format!(
+        "select c.org_id as org_id, c.envelope_id as envelope_id from control_transfer_record t
+         join control_record c on c.envelope_id = t.envelope_id
+         where t.bucket = $1 and t.transfer_id = $2 and t.document_hash is not null
+             and c.stage <> 'released' and c.envelope_id > $4 and {has_part}
+         order by c.envelope_id limit $5"
+    );
+    query_rows(AssertSqlSafe(text))
+        .bind(transfer.seller.bucket())
+        .bind(transfer.id.as_str())
+        .bind(party.as_str())
+        .bind(after)
+        .bind(limit)
+        .fetch_all(connection)
+        .await
 }
 
 /// Returns the vaulted records that an organization originated, in the order of their ids.

@@ -39,6 +39,10 @@ pub struct VerifyArguments {
     /// Public keys of logs that you know, one on each line.
     #[arg(long, value_name = "FILE")]
     pub trust: Option<PathBuf>,
+    /// Witness policy (C2SP tlog-policy): names witnesses with their keys, and the quorum
+    /// that has to have cosigned the head of the log.
+    #[arg(long, value_name = "FILE")]
+    pub witness_policy: Option<PathBuf>,
     /// Rules component that made the certificate, if neither this program
     /// nor the bundle has it.
     #[arg(long, value_name = "FILE")]
@@ -81,6 +85,11 @@ impl VerifyArguments {
         if let Some(trust) = &self.trust {
             let about = |error| format!("--trust {}: {error}", trust.display());
             trusted.logs(&read(trust)?).map_err(about)?;
+        }
+
+        if let Some(policy) = &self.witness_policy {
+            let about = |error| format!("--witness-policy {}: {error}", policy.display());
+            trusted.witness_policy(&read(policy)?).map_err(about)?;
         }
 
         Ok(trusted)
@@ -399,7 +408,7 @@ pub fn pool_text(report: &PoolReport) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use holdfast_domain::clock::Timestamp;
     use holdfast_evidence::{PoolProblem, RulesResult, SignerReport};
@@ -507,6 +516,7 @@ mod tests {
             }],
             problems: vec![problem(Some("env_1")), problem(None)],
             unproven: vec!["the log is not known".into()],
+            listed: BTreeSet::new(),
         };
         assert_eq!(
             pool_text(&report).lines().collect::<Vec<_>>(),

@@ -33,6 +33,10 @@ fn unreadable_verify_arguments_are_named() {
         ),
         (vec![bundle, "--trust", file], "line 1: not a verifier key"),
         (
+            vec![bundle, "--witness-policy", file],
+            "line 1: no line of a witness policy",
+        ),
+        (
             vec![bundle, "--timestamp-trust", file],
             "it holds no certificate",
         ),

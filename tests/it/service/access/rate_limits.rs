@@ -75,6 +75,51 @@ async fn error_responses_report_the_remaining_requests() {
     }
 }
 
+/// By key, else by token, else by address; a refused credential has the limit of guesses.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_response_has_the_rate_limit_headers() {
+    let app = TestApp::on_a_socket().await;
+    let http = reqwest::Client::new();
+    let bearer = format!("Bearer {}", app.web_admin());
+    let (token, address) = ("6000", "60000");
+    let rows = [
+        ("/api/v2/partner/envelopes", None, 401, "30"),
+        (
+            "/api/v2/partner/envelopes",
+            Some(("x-api-key", "lk_1".to_owned())),
+            401,
+            "30",
+        ),
+        (
+            "/api/v2/templates",
+            Some(("authorization", bearer)),
+            200,
+            token,
+        ),
+        ("/api/v2/nothing", None, 404, address),
+        ("/api/v2/openapi.json", None, 200, address),
+        ("/docs", None, 200, address),
+        ("/console", None, 200, address),
+        ("/sign/nothing", None, 404, address),
+        ("/healthz", None, 200, address),
+    ];
+
+    for (path, credential, status, limit) in rows {
+        let mut request = http.get(format!("{}{path}", app.url()));
+        if let Some((name, value)) = credential {
+            request = request.header(name, value);
+        }
+
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.status(), status, "{path}");
+        assert_eq!(answer.headers()["x-ratelimit-limit"], limit, "{path}");
+        for name in ["x-ratelimit-remaining", "x-ratelimit-reset"] {
+            let value = answer.headers()[name].to_str().unwrap();
+            assert!(value.parse::<u64>().is_ok(), "{path}: {name} is {value}");
+        }
+    }
+}
+
 /// Two nodes on one PostgreSQL share a key's window and exceed it by at most one share, a tenth.
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_share_a_rate_limit_window() {

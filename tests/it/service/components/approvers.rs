@@ -46,6 +46,7 @@ const SETTINGS: &[(&str, Guard)] = &[
     ("return_origins", Guard::Powerless),
     ("signature_wording", Guard::Powerless),
     ("single_sign_on", Guard::Approvals),
+    ("tape_retention_days", Guard::Powerless),
 ];
 
 fn insecure(config: &mut Config) {

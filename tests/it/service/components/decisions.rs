@@ -87,6 +87,15 @@ async fn exports_are_complete(app: TestApp) {
         (&json!(id), &json!("evaluate"))
     );
     assert_eq!(evaluation["answer"]["score"], 100, "{evaluation:#}");
+
+    // Statuses are spelled as in the API, whichever slot decided.
+    assert_eq!(evaluation["status"], "vaulted", "{evaluation:#}");
+    let moves = decisions(&all).filter(|line| line["slot"] == "rules.lifecycle");
+    let statuses: Vec<&str> = moves.filter_map(|line| line["status"].as_str()).collect();
+    for status in ["sent", "completed", "vaulted"] {
+        assert!(statuses.contains(&status), "{statuses:?}");
+    }
+
     assert_eq!(
         evaluation["replay"],
         format!("/envelopes/{id}/replay").as_str()
@@ -133,11 +142,11 @@ async fn exports_are_complete(app: TestApp) {
 
     let (of_others, moved) = (
         " has other decisions than these",
-        ": its position or replay path was changed",
+        ": its position, replay path or status was changed",
     );
     type Change = fn(&mut Value);
 
-    let changes: [(Change, &str); 8] = [
+    let changes: [(Change, &str); 9] = [
         (
             |line| line["answer"] = json!({ "ok": "voided" }),
             ": its answer are masked or were changed",
@@ -159,6 +168,7 @@ async fn exports_are_complete(app: TestApp) {
             of_others,
         ),
         (|line| line["position"] = json!(99), moved),
+        (|line| line["status"] = json!("voided"), moved),
         (
             |line| line["replay"] = json!("/envelopes/other/replay"),
             moved,
@@ -397,6 +407,10 @@ async fn over_the_api(app: &TestApp, whole: &Path, key: &str) {
 
         let given: Value = serde_json::from_str(row.get_string(11).unwrap()).unwrap();
         assert_eq!(given, line["given"]);
+        assert_eq!(
+            row.get_string(17).ok().cloned().map(Value::from),
+            line.get("status").cloned()
+        );
         assert_eq!(
             row.get_string(5).ok().cloned().map(Value::from),
             line.get("envelope_id").cloned()

@@ -468,11 +468,11 @@ async fn an_originator_that_sells_may_give_up_its_links_until_it_buys_back() {
 async fn a_wrong_view_is_refused_and_changes_nothing() {
     let (app, id, lender) = controlled().await;
     let issues = [
-        (json!({ "name": " " }), "out_of_range", "name"),
-        (json!({ "name": "Robin\nPark" }), "out_of_range", "name"),
-        (json!({ "name": "x".repeat(201) }), "maxLength", "name"),
+        (json!({ "name": " " }), "invalid_string", "name"),
+        (json!({ "name": "Robin\nPark" }), "invalid_string", "name"),
+        (json!({ "name": "x".repeat(201) }), "too_big", "name"),
         (json!({ "email": "robin" }), "invalid_email", "email"),
-        (json!({ "purpose": "" }), "out_of_range", "purpose"),
+        (json!({ "purpose": "" }), "too_small", "purpose"),
         (
             json!({ "expires_at": "2020-01-01T00:00:00Z" }),
             "out_of_range",

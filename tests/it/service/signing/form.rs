@@ -868,7 +868,6 @@ async fn people_get_pages_and_programs_get_json() {
     };
 
     let missing = [
-        "/".to_owned(),
         "/sign/".to_owned(),
         "/sign/unknown".to_owned(),
         format!("/sign/{token}/unknown"),
@@ -880,6 +879,12 @@ async fn people_get_pages_and_programs_get_json() {
         let kind = &page.headers["content-type"];
         assert_eq!(kind, "text/html; charset=utf-8", "{path}");
         assert!(page.text().contains("<h1>This"), "{path}: {}", page.text());
+    }
+
+    let start = ask("/", "text/html,application/xhtml+xml,*/*;q=0.8").await;
+    assert_eq!(start.status, 200);
+    for way in ["href=\"/console\"", "href=\"/docs\""] {
+        assert!(start.text().contains(way), "{way}: {}", start.text());
     }
 
     assert_eq!(ask("/", "application/json").await.error(404), "Not found");

@@ -11,6 +11,6 @@ mod languages;
 mod link_hosts;
 mod people;
 mod questions;
-mod reads;
+pub(crate) mod reads;
 pub mod text_messages;
 mod untranslated;

@@ -23,7 +23,7 @@ const BACKGROUND: [&str; 6] = [
 const DELIVERED: &[&str] = &["disclosure", "signer_delivery"];
 
 /// Returns the rows of all tables.
-async fn rows(app: &TestApp) -> BTreeMap<String, String> {
+pub(crate) async fn rows(app: &TestApp) -> BTreeMap<String, String> {
     let mut connection = app.store.read().await.unwrap();
     let listed = sqlx::query(
         "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'",

@@ -510,3 +510,33 @@ async fn no_response_or_event_contains_a_storage_key() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_download_link_that_does_not_work_is_a_page_for_people() {
+    let app = TestApp::start().await;
+    let id = app.vaulted_envelope().await;
+    let link = app
+        .get(&format!("/partner/envelopes/{id}/vault/signed-url"))
+        .await
+        .data(200);
+    let url = link["signed_url"].as_str().unwrap();
+    assert_eq!(app.get(url).await.status, 200);
+
+    let ask = async |path: &str, accept: &str| {
+        let request = axum::http::Request::get(path).header("accept", accept);
+        let request = request.body(axum::body::Body::empty());
+        app.send(request.unwrap()).await
+    };
+    let used = url.strip_prefix("http://127.0.0.1:8080").unwrap();
+    for (path, status) in [(used, 410), ("/api/v2/downloads/unknown", 404)] {
+        let page = ask(path, "text/html,application/xhtml+xml,*/*;q=0.8").await;
+        assert_eq!(page.status, status, "{path}");
+        let kind = &page.headers["content-type"];
+        assert_eq!(kind, "text/html; charset=utf-8", "{path}");
+        assert!(page.text().contains("for a limited time"), "{path}");
+
+        let answer = ask(path, "application/json").await;
+        assert_eq!(answer.status, status, "{path}");
+        assert!(answer.json()["error"].is_string(), "{path}");
+    }
+}

@@ -8,3 +8,4 @@ mod in_and_out;
 mod integrity;
 mod log;
 mod pipeline;
+mod witnesses;

@@ -304,6 +304,15 @@ pub fn client(allowed: AllowedAddresses) -> Result<reqwest::Client, reqwest::Err
         .build()
 }
 
+/// Returns the text of the innermost cause, which describes a failed request without its address.
+pub fn cause(error: &reqwest::Error) -> String {
+    let mut innermost: &dyn std::error::Error = error;
+    while let Some(inner) = innermost.source() {
+        innermost = inner;
+    }
+    innermost.to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

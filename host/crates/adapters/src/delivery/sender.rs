@@ -51,7 +51,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(5);
 /// Timeout of the DNS lookup when an endpoint is registered.
 const LOOKUP_PATIENCE: Duration = Duration::from_secs(2);
 
-const USER_AGENT: HeaderValue = HeaderValue::from_static("Service-Webhooks/1.0");
+/// Name of this service in requests to receivers.
+pub const USER_AGENT: HeaderValue = HeaderValue::from_static("Service-Webhooks/1.0");
 
 /// Destination of a delivery.
 #[derive(Clone, Debug)]

@@ -9,6 +9,7 @@ use tracing_subscriber::filter::LevelFilter;
 use url::Url;
 
 use super::{Config, ConfigError, EMBEDDED};
+use holdfast_domain::checkpoint::is_key_name;
 use holdfast_domain::component::Slot;
 use holdfast_domain::publisher::problem_of;
 
@@ -47,6 +48,7 @@ impl Config {
         self.check_publishers()?;
         self.check_console()?;
         self.check_networks()?;
+        self.check_witnesses()?;
 
         if let Some(why) = self.components.state.problem() {
             return Err(ConfigError::refused("components.state", why));
@@ -266,6 +268,49 @@ impl Config {
                 format!("{network} is no private network"),
             )),
             None => Ok(()),
+        }
+    }
+
+    /// Refuses witnesses that would count twice, and a quorum that cannot be reached.
+    fn check_witnesses(&self) -> Result<(), ConfigError> {
+        let refused = |why: String| Err(ConfigError::refused("ledger.witnesses", why));
+        let witnesses = &self.ledger.witnesses;
+        for (index, witness) in witnesses.iter().enumerate() {
+            let name = &witness.name;
+            check_web_url("ledger.witnesses", &witness.url)?;
+            if witness.url.scheme() != "https" && !self.providers.allow_insecure {
+                return refused(format!("the url of {name} must be https"));
+            }
+
+            let mut before = witnesses.iter().take(index);
+            // One key under two names would be a quorum of one.
+            if before.any(|other| {
+                other.name == *name || other.key.public_key() == witness.key.public_key()
+            }) {
+                return refused(format!("{name} has the name or the key of another one"));
+            }
+        }
+
+        match self.ledger.quorum {
+            Some(quorum) if quorum == 0 || quorum > witnesses.len() => Err(ConfigError::refused(
+                "ledger.quorum",
+                "must be from 1 to the number of ledger.witnesses",
+            )),
+            _ => self.check_own_witness(),
+        }
+    }
+
+    fn check_own_witness(&self) -> Result<(), ConfigError> {
+        match &self.witness.name {
+            Some(name) if !is_key_name(name) => Err(ConfigError::refused(
+                "witness.name",
+                "must have no spaces and no +",
+            )),
+            None if !self.witness.logs.is_empty() => Err(ConfigError::refused(
+                "witness.name",
+                "is not set, and witness.logs are: cosignatures have the name of their witness",
+            )),
+            _ => Ok(()),
         }
     }
 

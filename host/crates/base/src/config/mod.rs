@@ -32,6 +32,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Deserializer, Serialize};
 use url::Url;
 
+use holdfast_domain::checkpoint::{VerifierKey, WitnessKey};
 use holdfast_domain::component::Slot;
 use holdfast_domain::id::OrgId;
 use holdfast_domain::organization::OrgSettings;
@@ -133,6 +134,10 @@ pub struct Config {
     pub rate_limits: RateLimitSettings,
     /// Control of records.
     pub control: ControlSettings,
+    /// Witnesses of the log.
+    pub ledger: LedgerSettings,
+    /// This installation as a witness of the logs of others (`holdfast witness serve`).
+    pub witness: WitnessSettings,
     /// Logging.
     pub log: LogSettings,
     /// Traces.
@@ -583,6 +588,67 @@ impl Default for ControlSettings {
     }
 }
 
+/// `[ledger]`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LedgerSettings {
+    /// Witnesses (C2SP `tlog-witness`) that each new head of the log is offered to:
+    /// `[{ name = "w1", url = "https://witness.example", key = "witness.example+…" }]`.
+    pub witnesses: Vec<LogWitnessSettings>,
+    /// Number of witnesses that have to cosign a head; default: more than half of them.
+    pub quorum: Option<usize>,
+}
+
+impl LedgerSettings {
+    /// Returns the number of witnesses that have to cosign a head.
+    pub fn quorum(&self) -> usize {
+        self.quorum.unwrap_or(self.witnesses.len() / 2 + 1)
+    }
+}
+
+/// One of `ledger.witnesses`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LogWitnessSettings {
+    /// Name in logs, metrics and `doctor`.
+    pub name: String,
+    /// URL below which the witness has `add-checkpoint`.
+    #[schemars(with = "String")]
+    pub url: Url,
+    /// Key that verifies its cosignatures, as `holdfast witness key` prints it.
+    #[serde(deserialize_with = "witness_key")]
+    #[schemars(with = "String")]
+    pub key: WitnessKey,
+}
+
+/// `[witness]`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WitnessSettings {
+    /// Name in the cosignatures: an address without its scheme, such as `witness.example`. It stays
+    /// the same for the life of the key.
+    pub name: Option<String>,
+    /// Address that the witness listens on.
+    #[schemars(with = "String")]
+    pub listen: SocketAddr,
+    /// Keys of the logs that get cosignatures, as in the member `public_key` of `GET /ledger/head`.
+    /// The name in a key is the origin of its log; a log can have several keys.
+    #[serde(deserialize_with = "log_keys")]
+    #[schemars(with = "Vec<String>")]
+    pub logs: Vec<VerifierKey>,
+}
+
+impl Default for WitnessSettings {
+    fn default() -> Self {
+        Self {
+            name: None,
+            // Loopback: a proxy terminates TLS.
+            listen: SocketAddr::from(([127, 0, 0, 1], 8460)),
+            logs: Vec::new(),
+        }
+    }
+}
+
 /// `[log]`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -673,6 +739,8 @@ impl Default for Config {
             http: HttpSettings::default(),
             rate_limits: RateLimitSettings::default(),
             control: ControlSettings::default(),
+            ledger: LedgerSettings::default(),
+            witness: WitnessSettings::default(),
             log: LogSettings::default(),
             traces: TraceSettings::default(),
         }
@@ -888,6 +956,27 @@ fn durations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Duration>
         .iter()
         .map(|text| parse_duration(text).ok_or_else(|| not_a_duration(text)))
         .collect()
+}
+
+fn witness_key<'de, D: Deserializer<'de>>(deserializer: D) -> Result<WitnessKey, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    WitnessKey::parse(&text).ok_or_else(|| {
+        serde::de::Error::custom(format!(
+            "{text:?} is no key of a witness (NAME+ID+KEY, with the algorithm of cosignatures)"
+        ))
+    })
+}
+
+fn log_keys<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<VerifierKey>, D::Error> {
+    let keys = Vec::<String>::deserialize(deserializer)?.into_iter();
+    let parsed = keys.map(|text| {
+        VerifierKey::parse(&text).ok_or_else(|| {
+            serde::de::Error::custom(format!(
+                "{text:?} is no verifier key of a log (NAME+ID+KEY)"
+            ))
+        })
+    });
+    parsed.collect()
 }
 
 fn not_a_duration<E: serde::de::Error>(text: &str) -> E {

@@ -23,7 +23,7 @@ pub const EXTERNAL_ID: &str = "external_id";
 /// Most columns of a map.
 pub const COLUMNS: usize = 200;
 /// Longest name of a column or fact, in characters.
-const NAME: usize = 200;
+pub(super) const NAME: usize = 200;
 
 words! {
     /// Key by which a row finds its record.

@@ -11,6 +11,7 @@ mod cells;
 mod check;
 mod compare;
 mod decimal;
+mod guess;
 mod index;
 mod map;
 mod reader;
@@ -20,16 +21,20 @@ mod stored;
 pub use check::{RowCase, RowsChecked, TapeCheck};
 pub use compare::{RowComparison, compare, of_date, reuse_hash};
 pub use decimal::ExactDecimal;
+pub use guess::{KEY_FACTS, guessed};
 pub use index::{IndexedRecord, KeyScan, ListedRecords, RecordIndex, RowMatch, SharedKeys};
 pub use map::{
     CONTRACT_DATE, CONTRACT_NUMBER, ColumnSeparator, DateOrder, DecimalMark, ENVELOPE_ID,
-    EXTERNAL_ID, MapProblem, Severity, TapeColumn, TapeKey, TapeMap, VIN,
+    EXTERNAL_ID, MapProblem, Severity, TapeColumn, TapeKey, TapeMap, VIN, plain_name,
 };
 pub use reader::{
     OpenError, ROWS, RowProblem, TapeFormat, TapeReader, TapeRefusal, TapeRow, TooManyRows,
+    column_names,
 };
 pub use result::{
     CellOutcome, ColumnTotals, FindingCode, RowResult, RowStatus, RowsDigest, TapeFinding,
     TapeSummary, TapeTotals, outcomes, sample_number,
 };
-pub use stored::{StoredRefusal, TAPE_CHECKED, Tape, TapeChain, TapePart, TapeStatus};
+pub use stored::{
+    StoredRefusal, TAPE_CHECKED, TAPE_DELETED, Tape, TapeChain, TapePart, TapeStatus,
+};

@@ -10,7 +10,7 @@ use csv_core::ReadRecordResult;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::map::{ColumnSeparator, TapeMap, plain_name};
+use super::map::{COLUMNS, ColumnSeparator, NAME, TapeMap, plain_name};
 use crate::envelope::words;
 
 /// Bytes that are looked at before the first row is read.
@@ -154,6 +154,49 @@ impl TapeReader {
         }
         Err(io::Error::other(TooManyRows))
     }
+}
+
+/// Returns the names of a file's columns as it writes them, at most as many as a map has: of CSV those of the first row, of
+/// JSON Lines the members of the first line. A column without a name, or with one that is too
+/// long for a map, is left out.
+///
+/// # Errors
+/// The file has no names, or one twice, or cannot be read.
+pub fn column_names(
+    source: impl Read + Send + 'static,
+    format: TapeFormat,
+) -> Result<Vec<String>, OpenError> {
+    let (head, source) = decoded(source)?;
+    let mut names = Vec::new();
+    match format {
+        TapeFormat::Csv => {
+            for separator in ColumnSeparator::ALL {
+                // The right separator makes the most columns of the header.
+                let found = written_names(&head, *separator)?;
+                if found.len() > names.len() {
+                    names = found;
+                }
+            }
+        }
+        TapeFormat::JsonLines => {
+            names = JsonLineParser(CountedLines::new(source)).first_names()?;
+        }
+    }
+
+    for name in &mut names {
+        *name = name.trim().to_owned();
+    }
+    names.retain(|name| (1..=NAME).contains(&name.chars().count()));
+    names.truncate(COLUMNS);
+    if names.is_empty() {
+        return Err(refused("no_header", "The file begins with no names of columns").into());
+    }
+    let mut plain: Vec<String> = names.iter().map(|name| plain_name(name)).collect();
+    plain.sort_unstable();
+    if let Some(pair) = plain.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(duplicated(&pair[0]).into());
+    }
+    Ok(names)
 }
 
 /// Error of a tape with more than [`ROWS`] rows.
@@ -541,6 +584,12 @@ fn csv(head: &[u8], source: Box<dyn Read + Send>, map: &TapeMap) -> Result<RowSo
 
 /// Returns the names of the first record, as they are compared.
 fn header(head: &[u8], separator: ColumnSeparator) -> Result<Vec<String>, OpenError> {
+    let names = written_names(head, separator)?;
+    Ok(names.iter().map(|name| plain_name(name)).collect())
+}
+
+/// Returns the names of the first record, as the file writes them.
+fn written_names(head: &[u8], separator: ColumnSeparator) -> Result<Vec<String>, OpenError> {
     let source: Box<dyn Read + Send> = Box::new(io::Cursor::new(head.to_vec()));
     let mut records = CsvParser::new(source, separator);
     let Some(record) = records.next()? else {
@@ -551,7 +600,7 @@ fn header(head: &[u8], separator: ColumnSeparator) -> Result<Vec<String>, OpenEr
     }
 
     let names = (0..record.cells).map(|index| text(records.cell(index)));
-    let names: Option<Vec<String>> = names.map(|name| Some(plain_name(&name?))).collect();
+    let names: Option<Vec<String>> = names.collect();
     let unreadable = || {
         refused(
             "encoding",
@@ -585,18 +634,31 @@ fn places(names: &[String], map: &TapeMap, wanted: &[String]) -> Result<Vec<usiz
     for name in wanted {
         let mut of_name = (0..).zip(names).filter(|(_, other)| *other == name);
         let (Some((place, _)), None) = (of_name.next(), of_name.next()) else {
-            let message = format!("The header has the column \"{name}\" twice; rename one of them");
-            return Err(refused("duplicated_column", message));
+            return Err(duplicated(name));
         };
         places.push(place);
     }
     Ok(places)
 }
 
+fn duplicated(name: &str) -> TapeRefusal {
+    let message = format!("The header has the column \"{name}\" twice; rename one of them");
+    refused("duplicated_column", message)
+}
+
 /// Lines of a file of JSON objects.
 struct JsonLineParser(CountedLines);
 
 impl JsonLineParser {
+    /// Returns the names of the members of the first line; none if it is no JSON object.
+    fn first_names(&mut self) -> io::Result<Vec<String>> {
+        self.0.skip_empty_lines()?;
+        let line = self.next_line()?.unwrap_or_default().0;
+        let members = text(&line).and_then(|line| serde_json::from_str::<RawMembers>(&line).ok());
+        let members = members.map(|members| members.0).unwrap_or_default();
+        Ok(members.into_iter().map(|(name, _)| name).collect())
+    }
+
     fn next_row(&mut self, names: &[String]) -> io::Result<Option<Result<TapeRow, RowProblem>>> {
         let (line, bytes, is_too_long) = loop {
             self.0.skip_empty_lines()?;
@@ -855,6 +917,43 @@ mod tests {
 
         let cells = format!("Loan,Amount\n{}\nA-2,7\n", ",".repeat(5000));
         assert_eq!(csv_rows(cells), ["2! too_long", "3: A-2|7"]);
+    }
+
+    #[test]
+    fn the_names_of_columns_are_read_without_a_map() {
+        let names = |text: &str, format| {
+            column_names(io::Cursor::new(text.to_owned().into_bytes()), format)
+        };
+        for (text, format) in [
+            ("Loan No.; Amount ;\nA-1;5;x\n", TapeFormat::Csv),
+            ("\u{feff}Loan No.\tAmount\n", TapeFormat::Csv),
+            (
+                "\n{\"Loan No.\":\"A-1\",\"Amount\":1}\n",
+                TapeFormat::JsonLines,
+            ),
+        ] {
+            assert_eq!(
+                names(text, format).unwrap(),
+                ["Loan No.", "Amount"],
+                "{text}"
+            );
+        }
+        let many: String = (0..300).map(|number| format!("c{number},")).collect();
+        assert_eq!(names(&many, TapeFormat::Csv).unwrap().len(), COLUMNS);
+        let long = format!("Loan,{}\n", "x".repeat(NAME + 1));
+        assert_eq!(names(&long, TapeFormat::Csv).unwrap(), ["Loan"]);
+
+        for (text, format, code) in [
+            ("Loan,loan \n", TapeFormat::Csv, "duplicated_column"),
+            (";;\nA;5;x\n", TapeFormat::Csv, "no_header"),
+            ("no json\n", TapeFormat::JsonLines, "no_header"),
+            ("", TapeFormat::Csv, "empty"),
+        ] {
+            match names(text, format) {
+                Err(OpenError::Refused(refusal)) => assert_eq!(refusal.code, code, "{text}"),
+                other => panic!("{text}: {other:?}"),
+            }
+        }
     }
 
     #[test]

@@ -8,16 +8,20 @@ use super::reader::TapeFormat;
 use super::result::TapeSummary;
 use crate::clock::Timestamp;
 use crate::envelope::{StoredFile, words};
-use crate::id::{OrgId, TapeId};
+use crate::id::{OrgId, TapeId, TransferId};
 use crate::ledger::LedgerChain;
 
 words! {
     /// State of a tape's check.
     TapeStatus {
+        // A person chooses the facts of the file's columns.
+        Choosing = "choosing",
         Checking = "checking",
         Checked = "checked",
         // The file is no tape for the map.
         Refused = "refused",
+        // The stored file is damaged or gone.
+        Failed = "failed",
     }
 }
 
@@ -32,7 +36,7 @@ words! {
     }
 }
 
-/// Why a file is no tape for its map.
+/// Why a file is no tape for its map, or why its check was given up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredRefusal {
     /// Stable code for programs.
@@ -52,7 +56,13 @@ pub struct Tape {
     pub map: TapeMap,
     /// None: any part.
     pub part: Option<TapePart>,
+    /// Transfer that limits the records that are looked up; none for all records of the part.
+    pub pool: Option<TransferId>,
     pub status: TapeStatus,
+    /// Names of the file's columns, while a person chooses their facts.
+    pub header: Option<Vec<String>>,
+    /// Checks that ended with a defect of the stored file.
+    pub failures: i64,
     pub progress: Option<RowsChecked>,
     pub refusal: Option<StoredRefusal>,
     /// Rows whose comparison was taken from the tape before.
@@ -71,6 +81,8 @@ pub struct Tape {
 
 /// Action of the entry about a checked tape.
 pub const TAPE_CHECKED: &str = "tape.checked";
+/// Action of the entry about a deleted tape.
+pub const TAPE_DELETED: &str = "tape.deleted";
 
 /// Ledger of the tapes of an organization.
 pub struct TapeChain(String);

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::components::{ChangingOfficer, ComponentOfficer};
 use crate::error::HttpError;
 use crate::middleware::caller::may;
-use crate::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_limit};
+use crate::middleware::extract::{PageWindow, ResourceId, ValidJson, ValidQuery};
 use crate::reply::{Created, CursorReply, DataReply, Found};
 use holdfast_domain::component_change::ChangePolicy;
 use holdfast_domain::id::ChangeId;
@@ -24,6 +24,9 @@ async fn may_change(app: &App, officer: &ChangingOfficer, id: &str) -> Result<()
 
 #[derive(Deserialize, JsonSchema)]
 pub struct ChangesQuery {
+    /// Page number, from 1; not together with `starting_after`. Pages have numbers up to the 1000th item.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
     /// Last id of the page before.
     starting_after: Option<ChangeId>,
     /// 1 to 100; 20 when absent.
@@ -36,10 +39,10 @@ pub async fn list(
     officer: ComponentOfficer,
     ValidQuery(query): ValidQuery<ChangesQuery>,
 ) -> Result<CursorReply<ChangeView>, HttpError> {
-    let (_, limit) = page_and_limit(None, query.limit, 20, 100)?;
     let after = query.starting_after.as_ref();
-    let found = changes::list(&app, &officer.caller.org, after, limit + 1).await?;
-    Ok(CursorReply::new(found, limit))
+    let window = PageWindow::checked((query.page, query.limit), after.is_some(), 20, 100)?;
+    let found = changes::list(&app, &officer.caller.org, after, window.read()).await?;
+    Ok(window.reply(found))
 }
 
 /// Requests a change. It has no effect until it is applied.

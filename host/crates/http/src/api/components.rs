@@ -16,7 +16,8 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::error::HttpError;
 use crate::middleware::caller::{RequiredPermission, WebCaller, may, require};
 use crate::middleware::extract::{
-    MultipartForm, ResourceId, SlotPath, ValidJson, ValidQuery, page_and_limit,
+    MultipartForm, PageWindow, ResourceId, SlotPath, ValidJson, ValidQuery, WholeListQuery,
+    page_and_limit,
 };
 use crate::middleware::limits;
 use crate::reply::{Created, CursorReply, DataReply, FileReply, Found, PageReply, Wasm};
@@ -336,9 +337,9 @@ pub async fn attestations(
     State(app): State<App>,
     officer: ComponentOfficer,
     ResourceId(id): ResourceId,
-) -> Result<Found<Vec<AttestationView>>, HttpError> {
-    let found = attestations::list(&app, &officer.owner, &id).await?;
-    Ok(DataReply::new(&found))
+    ValidQuery(query): ValidQuery<WholeListQuery>,
+) -> Result<PageReply<AttestationView>, HttpError> {
+    query.page_of(&attestations::list(&app, &officer.owner, &id).await?)
 }
 
 pub async fn diff(
@@ -354,10 +355,9 @@ pub async fn diff(
 pub async fn slots(
     State(app): State<App>,
     officer: ComponentOfficer,
-) -> Result<Found<Vec<SlotView>>, HttpError> {
-    Ok(DataReply::new(
-        &components::slots(&app, &app.management, &officer.owner).await?,
-    ))
+    ValidQuery(query): ValidQuery<WholeListQuery>,
+) -> Result<PageReply<SlotView>, HttpError> {
+    query.page_of(&components::slots(&app, &app.management, &officer.owner).await?)
 }
 
 pub async fn activate(
@@ -398,6 +398,9 @@ pub async fn roll_back(
 
 #[derive(Deserialize, JsonSchema)]
 pub struct LogQuery {
+    /// Page number, from 1; not together with `starting_after`. Pages have numbers up to the 1000th item.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
     /// Provider instance; all of the organization if absent.
     instance: Option<String>,
     /// Last id of the page before.
@@ -413,11 +416,11 @@ pub async fn log(
     SlotOfficer { officer, slot }: SlotOfficer,
     ValidQuery(query): ValidQuery<LogQuery>,
 ) -> Result<CursorReply<LogLineView>, HttpError> {
-    let (_, limit) = page_and_limit(None, query.limit, 50, 100)?;
     let (instance, after) = (query.instance.as_deref(), query.starting_after.as_ref());
+    let window = PageWindow::checked((query.page, query.limit), after.is_some(), 50, 100)?;
     let org = &officer.caller.org;
-    let found = instance_log::list(&app, org, slot, instance, after, limit + 1).await?;
-    Ok(CursorReply::new(found, limit))
+    let found = instance_log::list(&app, org, slot, instance, after, window.read()).await?;
+    Ok(window.reply(found))
 }
 
 pub async fn start_shadow(
@@ -457,16 +460,17 @@ pub async fn stop_shadow(
 pub async fn history(
     State(app): State<App>,
     officer: ComponentOfficer,
-) -> Result<Found<Vec<LedgerEntry>>, HttpError> {
-    Ok(DataReply::new(
-        &components::history(&app, &officer.owner).await?,
-    ))
+    ValidQuery(query): ValidQuery<WholeListQuery>,
+) -> Result<PageReply<LedgerEntry>, HttpError> {
+    query.page_of(&components::history(&app, &officer.owner).await?)
 }
 
 /// Lists the worlds that a component can target. Public, for component authors: nothing here is
 /// secret.
-pub async fn worlds() -> Found<Vec<PublishedWorld>> {
-    DataReply::new(&Slot::ALL.map(worlds::world).to_vec())
+pub async fn worlds(
+    ValidQuery(query): ValidQuery<WholeListQuery>,
+) -> Result<PageReply<PublishedWorld>, HttpError> {
+    query.page_of(&Slot::ALL.map(worlds::world))
 }
 
 fn known(slot: &str) -> Result<Slot, HttpError> {

@@ -4,8 +4,8 @@ use axum::extract::State;
 
 use crate::error::HttpError;
 use crate::middleware::caller::{WebCaller, may};
-use crate::middleware::extract::ResourceId;
-use crate::reply::{DataReply, Found};
+use crate::middleware::extract::{ResourceId, ValidQuery, WholeListQuery};
+use crate::reply::PageReply;
 use holdfast_platform::kba::{self, KbaResult};
 use holdfast_service::App;
 
@@ -14,6 +14,7 @@ pub async fn results(
     State(app): State<App>,
     WebCaller { caller, .. }: WebCaller<may::ReadEnvelopes>,
     ResourceId(id): ResourceId,
-) -> Result<Found<Vec<KbaResult>>, HttpError> {
-    Ok(DataReply::new(&kba::results(&app, &caller, &id).await?))
+    ValidQuery(query): ValidQuery<WholeListQuery>,
+) -> Result<PageReply<KbaResult>, HttpError> {
+    query.page_of(&kba::results(&app, &caller, &id).await?)
 }

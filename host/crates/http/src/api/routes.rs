@@ -6,16 +6,18 @@ use aide::axum::routing::{
 };
 
 use super::partner::{
-    control, customers, envelopes, events, funding, open_links, tapes, templates, test_mode, vault,
+    control, customers, envelopes, events, funding, open_links, retention, tapes, templates,
+    test_mode, vault,
 };
-use super::web::{administration, bulk, fact_maps, funding_packs, insight, packages, users};
+use super::web::{administration, bulk, fact_maps, funding_packs, holds, insight, packages, users};
 use super::{
     callbacks, component_changes, component_state, components, decisions, downloads, embed, kba,
     ledger, payments, web, webhooks,
 };
 use crate::middleware::caller::{
     ComplianceRead, ControlConsent, ControlRead, ControlWrite, EnvelopesRead, EnvelopesWrite,
-    PartnerCaller as Key, VaultRead, VaultRelease, VaultWrite, WebCaller as Web, may,
+    HoldsRead, HoldsWrite, PartnerCaller as Key, VaultRead, VaultRelease, VaultWrite,
+    WebCaller as Web, may,
 };
 use crate::openapi::describe;
 use holdfast_service::App;
@@ -230,15 +232,40 @@ areas! {
             "Revoke a key of your organization";
     }
 
+    partner_retention {
+        get "/partner/legal-holds", retention::list::<Key<HoldsRead>> => listLegalHolds []
+            "List legal holds, newest first";
+        post "/partner/legal-holds", retention::place::<Key<HoldsWrite>> => placeLegalHold [404, 409, 422]
+            "Place a legal hold on a record, a customer, a pool or all of your records";
+        get "/partner/legal-holds/{id}", retention::read::<Key<HoldsRead>> => getLegalHold []
+            "Read a legal hold";
+        get "/partner/retention-schedules", retention::schedules::<Key<HoldsRead>> => getRetentionSchedules []
+            "Read how long records are kept";
+        put "/partner/retention-schedules", retention::set_schedules::<Key<HoldsWrite>>
+            => setRetentionSchedules [422]
+            "Set how long records are kept";
+        get "/partner/envelopes/{id}/retention", retention::of_record::<Key<EnvelopesRead>> => getRetention []
+            "Read how long a record is kept";
+        post "/partner/envelopes/{id}/retention-events", retention::report::<Key<EnvelopesWrite>>
+            => reportRetentionEvent [409, 422]
+            "Report that a contract was paid off";
+        get "/partner/retention/due", retention::due::<Key<HoldsRead>> => listDueRecords []
+            "List records whose retention is over";
+    }
+
     partner_tapes {
-        post "/partner/control/tapes", tapes::submit::<Key<ControlWrite>> => submitTape [404]
+        post "/partner/control/tapes", tapes::submit::<Key<ControlWrite>> => submitTape [404, 409]
             "Compare a loan tape with the contracts of your records";
         get "/partner/control/tapes", tapes::list::<Key<ControlRead>> => listTapes []
             "List your loan tapes, newest first";
         get "/partner/control/tapes/{id}", tapes::read::<Key<ControlRead>> => getTape []
             "Read how a loan tape compares with its contracts";
+        delete "/partner/control/tapes/{id}", tapes::delete::<Key<ControlWrite>> => deleteTape [409]
+            "Delete a loan tape with its results";
         get "/partner/control/tapes/{id}/rows", tapes::rows::<Key<ControlRead>> => listTapeRows []
             "List the results of a loan tape's rows";
+        get "/partner/control/tapes/{id}/rows/{line}/picture", tapes::place::<Key<ControlRead>> => getTapePicture [503]
+            "See the place in the contract that a finding is about";
         get "/partner/control/tapes/{id}/report", tapes::report::<Key<ControlRead>> => getTapeReport [409, 422]
             "Download the report of a loan tape";
         get "/partner/control/tape-maps", tapes::list_maps::<Key<ControlRead>> => listTapeMaps []
@@ -481,15 +508,42 @@ areas! {
             "Revoke a key of your organization";
     }
 
+    web_retention {
+        get "/legal-holds", retention::list::<Web<may::ReadEvidence>> => listLegalHoldsAsUser []
+            "List legal holds, newest first";
+        post "/legal-holds", retention::place::<Web<may::Hold>> => placeLegalHoldAsUser [404, 409, 422]
+            "Place a legal hold on a record, a customer, a pool or all of your records";
+        get "/legal-holds/{id}", retention::read::<Web<may::ReadEvidence>> => getLegalHoldAsUser []
+            "Read a legal hold";
+        post "/legal-holds/{id}/lift", holds::request_lift => requestLift [409, 422]
+            "Ask a second person to lift a legal hold";
+        post "/legal-holds/{id}/lift/approve", holds::approve_lift => approveLift [409]
+            "Lift a legal hold, as the second person";
+        delete "/legal-holds/{id}/lift", holds::withdraw_lift => withdrawLift [409]
+            "Take back the request to lift a legal hold";
+        get "/retention-schedules", retention::schedules::<Web<may::ReadEvidence>> => getRetentionSchedulesAsUser []
+            "Read how long records are kept";
+        put "/retention-schedules", retention::set_schedules::<Web<may::Hold>> => setRetentionSchedulesAsUser [422]
+            "Set how long records are kept";
+        post "/envelopes/{id}/retention-events", retention::report::<Web<may::Send>> => reportRetentionEventAsUser [409, 422]
+            "Report that a contract was paid off";
+        get "/retention/due", retention::due::<Web<may::ReadEvidence>> => listDueRecordsAsUser []
+            "List records whose retention is over";
+    }
+
     web_tapes {
-        post "/control/tapes", tapes::submit::<Web<may::Control>> => submitTapeAsUser [404]
+        post "/control/tapes", tapes::submit::<Web<may::Control>> => submitTapeAsUser [404, 409]
             "Compare a loan tape with the contracts of your records";
         get "/control/tapes", tapes::list::<Web<may::ReadControl>> => listTapesAsUser []
             "List your loan tapes, newest first";
         get "/control/tapes/{id}", tapes::read::<Web<may::ReadControl>> => getTapeAsUser []
             "Read how a loan tape compares with its contracts";
+        delete "/control/tapes/{id}", tapes::delete::<Web<may::Control>> => deleteTapeAsUser [409]
+            "Delete a loan tape with its results";
         get "/control/tapes/{id}/rows", tapes::rows::<Web<may::ReadControl>> => listTapeRowsAsUser []
             "List the results of a loan tape's rows";
+        get "/control/tapes/{id}/rows/{line}/picture", tapes::place::<Web<may::ReadControl>> => getTapePictureAsUser [503]
+            "See the place in the contract that a finding is about";
         get "/control/tapes/{id}/report", tapes::report::<Web<may::ReadControl>> => getTapeReportAsUser [409, 422]
             "Download the report of a loan tape";
         get "/control/tape-maps", tapes::list_maps::<Web<may::ReadControl>> => listTapeMapsAsUser []
@@ -509,7 +563,7 @@ areas! {
             "Read a template";
         patch "/templates/{id}", web::templates::change => changeTemplate [409]
             "Change the name, external id or tags of a template";
-        delete "/templates/{id}", web::templates::delete => deleteTemplate []
+        delete "/templates/{id}", web::templates::delete => deleteTemplate [409]
             "Delete a template, which can be restored for 30 days; envelopes already sent stay";
         post "/templates/{id}/restore", web::templates::restore => restoreTemplate [409]
             "Restore a template that was deleted in the last 30 days";

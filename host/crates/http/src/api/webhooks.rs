@@ -8,7 +8,9 @@ use serde::Deserialize;
 use crate::error::HttpError;
 use crate::middleware::act::BareAct;
 use crate::middleware::caller::{EnvelopesWrite, PartnerCaller, WebCaller, may};
-use crate::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_limit};
+use crate::middleware::extract::{
+    ResourceId, ValidJson, ValidQuery, WholeListQuery, page_and_limit,
+};
 use crate::middleware::once::IdempotencyKeyHeader;
 use crate::reply::{Created, DataReply, Found, PageReply};
 use holdfast_domain::event::EventType;
@@ -24,23 +26,26 @@ use holdfast_store::deliveries::DeliveryFilter;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct EndpointQuery {
+    /// Page number, from 1.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
+    /// 1 to 100; 25 when absent, the number of endpoints that an organization can have.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<i64>,
     /// Returns only endpoints attached to this API key.
     partner_key_id: Option<String>,
 }
 
-/// Lists all endpoints on one page: there are at most 25.
+/// Lists the endpoints. There are at most 25, so that one page has all of them.
 pub async fn list(
     State(app): State<App>,
     WebCaller { caller, .. }: WebCaller<may::Integrate>,
     ValidQuery(query): ValidQuery<EndpointQuery>,
 ) -> Result<PageReply<EndpointView>, HttpError> {
+    let default = webhooks::PER_ORGANIZATION as i64;
+    let (page, limit) = page_and_limit(query.page, query.limit, default, 100)?;
     let found = webhooks::list(&app, &caller, query.partner_key_id.as_deref()).await?;
-    Ok(PageReply::new(
-        &found,
-        1,
-        webhooks::PER_ORGANIZATION as i64,
-        found.len() as i64,
-    ))
+    Ok(PageReply::part_of(&found, page, limit))
 }
 
 pub async fn create(
@@ -139,8 +144,11 @@ pub async fn redeliver(
     act.run(deliveries::redeliver).await
 }
 
-pub async fn catalog(_: WebCaller<may::Integrate>) -> Found<Vec<CatalogEntry>> {
-    DataReply::new(&webhooks::catalog())
+pub async fn catalog(
+    _: WebCaller<may::Integrate>,
+    ValidQuery(query): ValidQuery<WholeListQuery>,
+) -> Result<PageReply<CatalogEntry>, HttpError> {
+    query.page_of(&webhooks::catalog())
 }
 
 pub async fn set_legacy(

@@ -57,6 +57,7 @@ const FINAL: &[&str] = &[
     "post /control/views/{id}/revoke",
     "delete /templates/{id}",
     "delete /fact-maps/{id}",
+    "delete /control/tapes/{id}",
     "delete /bulk-send/{id}",
     "post /bulk-send/{id}/vault-consent",
     "post /bulk-send/{id}/submit",

@@ -60,7 +60,9 @@ scopes!(
     ControlRead,
     ControlWrite,
     ControlConsent,
-    WebhooksListen
+    WebhooksListen,
+    HoldsRead,
+    HoldsWrite
 );
 
 /// Caller with a valid API key that has the scope and is within its rate limit.
@@ -75,24 +77,49 @@ fn unauthorized(text: &str) -> HttpError {
     HttpError::new(StatusCode::UNAUTHORIZED, text)
 }
 
+/// Returns a 401 with the right header for a credential of the other kind. `error` stays the contract's text,
+/// which programs compare.
+fn misplaced(text: &str, hint: &str) -> HttpError {
+    unauthorized(text).with_details(json!({ "hint": hint }))
+}
+
+fn key_header(parts: &Parts) -> Option<&str> {
+    let key = parts.headers.get("x-api-key");
+    key.and_then(|key| key.to_str().ok())
+        .filter(|key| !key.is_empty())
+}
+
+fn bearer_header(parts: &Parts) -> Option<&str> {
+    let value = parts.headers.get(header::AUTHORIZATION);
+    value.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "))
+}
+
 /// Returns the request's API key.
 fn key_text(parts: &Parts) -> Result<&str, HttpError> {
-    parts
-        .headers
-        .get("x-api-key")
-        .and_then(|key| key.to_str().ok())
-        .filter(|key| !key.is_empty())
-        .ok_or_else(|| unauthorized("API key is required"))
+    key_header(parts).ok_or_else(|| {
+        let text = "API key is required";
+        // By its form only: whether it is a real key is not looked up.
+        if bearer_header(parts).and_then(ApiKey::parse).is_some() {
+            misplaced(text, "Send the API key in the header X-API-Key")
+        } else {
+            unauthorized(text)
+        }
+    })
 }
 
 /// Returns the request's bearer token.
 pub fn bearer_token(parts: &Parts) -> Result<&str, HttpError> {
-    parts
-        .headers
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.strip_prefix("Bearer "))
-        .ok_or_else(|| unauthorized("Authentication required"))
+    bearer_header(parts).ok_or_else(|| {
+        let text = "Authentication required";
+        if key_header(parts).is_some() {
+            misplaced(
+                text,
+                "Send a token as Authorization: Bearer; this operation takes no API key",
+            )
+        } else {
+            unauthorized(text)
+        }
+    })
 }
 
 /// Looks up the API key.
@@ -101,7 +128,18 @@ async fn known(app: &App, text: &str, parts: &Parts) -> Result<Arc<ApiKeyRecord>
     let record = access::api_key(lookup.core(), &app.access, text).await?;
     // Settled before the answer, because an unknown key has to count against its network.
     lookup.settle(app, record.is_some())?;
-    record.ok_or_else(|| unauthorized("Invalid API key"))
+    record.ok_or_else(|| {
+        let refused = "Invalid API key";
+        // A JSON Web Token has three parts, and a key one.
+        if text.split('.').count() == 3 {
+            misplaced(
+                refused,
+                "This is a token; operations of the web app take it as Authorization: Bearer",
+            )
+        } else {
+            unauthorized(refused)
+        }
+    })
 }
 
 /// Looks up the user of a bearer token.
@@ -114,7 +152,17 @@ async fn known_user(
     let lookup = CredentialLookup::begin(app, counted, token, parts).await?;
     let user = access::bearer(lookup.core(), &app.access, token).await?;
     lookup.settle(app, user.is_some())?;
-    user.ok_or_else(|| unauthorized("Invalid token"))
+    user.ok_or_else(|| {
+        let text = "Invalid token";
+        if ApiKey::parse(token).is_some() {
+            misplaced(
+                text,
+                "This is an API key; operations of partners take it in the header X-API-Key",
+            )
+        } else {
+            unauthorized(text)
+        }
+    })
 }
 
 /// Checks the key's scope and records organization and credential for the log.
@@ -316,7 +364,14 @@ async fn web_user(parts: &mut Parts, app: &App) -> Result<WebUser, HttpError> {
     let notes = notes::of(parts);
     // Tokens have no record with a limit of its own, unlike API keys.
     let counted = Some(LimitedCredential::WebToken);
-    let user = known_user(app, counted, bearer_token(parts)?, parts).await?;
+    let token = bearer_token(parts)?;
+    let user = known_user(app, counted, token, parts).await;
+    // Before a refusal is returned: its answer says when the window ends.
+    if let Some(allowance) = limits::allowance_of_token(app, token) {
+        notes.set_allowance(allowance);
+    }
+
+    let user = user?;
     let _ = notes.org.set(user.org.clone());
     if let Some(token) = &user.token {
         let _ = notes.credential.set(token.to_string());
@@ -354,7 +409,8 @@ impl McpCaller {
         // Some clients can set a bearer token only, so a key may come as either.
         let text = match key_text(parts) {
             Ok(text) if ApiKey::parse(text).is_some() => text,
-            _ => bearer_token(parts)?,
+            // Without the hint of other operations that a key is not taken.
+            _ => bearer_header(parts).ok_or_else(|| unauthorized("Authentication required"))?,
         };
         if ApiKey::parse(text).is_some() {
             let (text, record) = (text.to_owned(), known(app, text, parts).await?);
@@ -376,7 +432,12 @@ impl McpCaller {
     pub async fn count(&self, app: &App, parts: &Parts) -> Result<(), HttpError> {
         match self {
             Self::Key { record, .. } => {
-                within_limit(app, rate_limit::take(app, &app.access, record).await?)
+                let allowance = rate_limit::take(app, &app.access, record).await?;
+                if let Some(notes) = parts.extensions.get::<SharedNotes>() {
+                    notes.set_allowance(allowance);
+                }
+
+                within_limit(app, allowance)
             }
             Self::User { token, .. } => {
                 limits::admit(app, LimitedCredential::WebToken, token, parts)
@@ -424,7 +485,8 @@ permissions!(
     Control,
     Integrate,
     Administer,
-    Audit
+    Audit,
+    Hold
 );
 
 /// Web-app user in a role with the permission.

@@ -14,11 +14,12 @@ use axum::extract::{
     DefaultBodyLimit, FromRequest, FromRequestParts, Multipart, Path, Query, Request,
 };
 use axum::http::request::Parts;
-use axum::http::{StatusCode, header};
+use axum::http::{StatusCode, Uri, header};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
 use jsonschema::Validator;
 use schemars::{JsonSchema, Schema, json_schema};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use serde_path_to_error::Segment;
@@ -26,7 +27,7 @@ use serde_path_to_error::Segment;
 use super::{limits, notes, unknown};
 use crate::error::HttpError;
 use crate::openapi;
-use crate::reply::schema_and_example;
+use crate::reply::{CursorReply, PageReply, schema_and_example};
 use holdfast_adapters::files::{FilesError, SpoolWriter, TransferShare};
 use holdfast_adapters::mail::address::{self, AddressProblem};
 use holdfast_adapters::mail::is_address;
@@ -47,6 +48,8 @@ const ISSUES: usize = 100;
 const DISK_CHECK: u64 = 1024 * 1024;
 /// `Retry-After` in seconds for an upload beyond the limit of open ones.
 const RETRY: u32 = 10;
+/// Number of items that numbered pages of a list without a total reach.
+const FURTHEST: i64 = 1000;
 /// Bytes that are read and discarded past a body's limit.
 const DISCARDED: usize = 16 * 1024 * 1024;
 
@@ -180,8 +183,8 @@ pub fn valid<T: DeserializeOwned + JsonSchema>(mut value: Value) -> Result<T, Ht
             step => value.get(usize::try_from(step.as_u64()?).ok()?),
         });
         let issue = ValidationIssue {
-            code: "invalid".into(),
-            expected: "a valid value".into(),
+            code: "invalid_value".into(),
+            expected: "a value as the reference of the API describes it".into(),
             received: type_name(found.unwrap_or(&value)).into(),
             path,
             message: error.into_inner().to_string(),
@@ -303,6 +306,10 @@ fn flattened(schema: &Value, error: &jsonschema::ValidationError<'_>) -> Vec<Val
         _ => return vec![issue(error)],
     };
 
+    if let Some(issue) = unknown_choice(error, context) {
+        return vec![issue];
+    }
+
     // Without this choice, a caller would get the issues of every alternative, most of them meaningless.
     let tag_fits = |branch: &&Vec<jsonschema::ValidationError<'static>>| {
         !branch
@@ -320,6 +327,50 @@ fn flattened(schema: &Value, error: &jsonschema::ValidationError<'_>) -> Vec<Val
         }
         None => vec![issue(error)],
     }
+}
+
+/// Returns an issue with all valid values if each alternative fails by the constant that it begins with: a text
+/// with a schema for each of its values, or the tag of an object.
+fn unknown_choice(
+    error: &jsonschema::ValidationError<'_>,
+    alternatives: &[Vec<jsonschema::ValidationError<'static>>],
+) -> Option<ValidationIssue> {
+    use jsonschema::error::ValidationErrorKind as Kind;
+
+    let mut options: Vec<Value> = Vec::new();
+    let mut tag: Option<&jsonschema::ValidationError<'static>> = None;
+    for alternative in alternatives {
+        let constant = alternative.iter().find_map(|failed| match failed.kind() {
+            Kind::Constant { expected_value } => Some((failed, vec![Value::clone(expected_value)])),
+            // Values without a description of their own share one alternative.
+            Kind::Enum { options }
+                if failed.instance_path().as_str() == error.instance_path().as_str() =>
+            {
+                Some((failed, options.as_array()?.clone()))
+            }
+            _ => None,
+        });
+        let (failed, values) = constant?;
+        let place = tag.get_or_insert(failed).instance_path();
+        if place.as_str() != failed.instance_path().as_str() {
+            return None;
+        }
+
+        options.extend(values);
+    }
+
+    let expected = Value::from(options).to_string();
+    let tag = tag?;
+    // The value is the caller's and can be of any length.
+    let received: String = tag.instance().to_string().chars().take(100).collect();
+    Some(ValidationIssue {
+        code: "invalid_enum_value".into(),
+        message: format!("Expected one of {expected}, received {received}"),
+        expected,
+        received,
+        path: instance_path(tag),
+        nearest: None,
+    })
 }
 
 /// Returns an issue for each member that the schema does not list.
@@ -440,14 +491,10 @@ fn issue(error: &jsonschema::ValidationError<'_>) -> ValidationIssue {
             )
         }
         kind => {
-            // Masked: the value may be a whole body.
-            let message = error.masked().to_string();
-            (
-                kind.keyword(),
-                kind.keyword().to_owned(),
-                received.to_owned(),
-                message,
-            )
+            let (code, expected) = bound(kind);
+            // The value itself is not repeated: it may be a whole body.
+            let message = format!("Expected {expected}");
+            (code, expected, received.to_owned(), message)
         }
     };
 
@@ -458,6 +505,53 @@ fn issue(error: &jsonschema::ValidationError<'_>) -> ValidationIssue {
         path,
         message,
         nearest: None,
+    }
+}
+
+/// Returns the documented code and the valid values of a limit in a schema.
+fn bound(kind: &jsonschema::error::ValidationErrorKind) -> (&'static str, String) {
+    use jsonschema::error::ValidationErrorKind as Kind;
+
+    let items = |limit: &u64, one: &str, many: &str| {
+        let noun = if *limit == 1 { one } else { many };
+        format!("{limit} {noun}")
+    };
+    match kind {
+        Kind::MinLength { limit } => {
+            let length = items(limit, "character", "characters");
+            ("too_small", format!("at least {length}"))
+        }
+        Kind::MaxLength { limit } => {
+            let length = items(limit, "character", "characters");
+            ("too_big", format!("at most {length}"))
+        }
+        Kind::MinItems { limit } => {
+            let count = items(limit, "item", "items");
+            ("too_small", format!("at least {count}"))
+        }
+        Kind::MaxItems { limit } => {
+            let count = items(limit, "item", "items");
+            ("too_big", format!("at most {count}"))
+        }
+        Kind::MinProperties { limit } => {
+            let count = items(limit, "member", "members");
+            ("too_small", format!("at least {count}"))
+        }
+        Kind::MaxProperties { limit } => {
+            let count = items(limit, "member", "members");
+            ("too_big", format!("at most {count}"))
+        }
+        Kind::Minimum { limit } => ("too_small", format!("{limit} or more")),
+        Kind::Maximum { limit } => ("too_big", format!("{limit} or less")),
+        Kind::ExclusiveMinimum { limit } => ("too_small", format!("more than {limit}")),
+        Kind::ExclusiveMaximum { limit } => ("too_big", format!("less than {limit}")),
+        Kind::Pattern { pattern } => ("invalid_string", format!("text that matches {pattern}")),
+        Kind::Constant { expected_value } => ("invalid_literal", expected_value.to_string()),
+        Kind::UniqueItems => ("not_unique", "items that differ from each other".into()),
+        _ => (
+            "invalid_value",
+            "a value as the reference of the API describes it".into(),
+        ),
     }
 }
 
@@ -475,26 +569,80 @@ fn type_name(value: &Value) -> &'static str {
 /// Query parameters. Invalid ones are answered with 400.
 pub struct ValidQuery<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequestParts<App> for ValidQuery<T> {
+impl<T: DeserializeOwned + JsonSchema> FromRequestParts<App> for ValidQuery<T> {
     type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, HttpError> {
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, HttpError> {
         unknown::check_query(parts)?;
+        let query = parts.uri.query().unwrap_or_default();
         // PostgreSQL cannot store or compare U+0000, and would answer with an error of its own.
-        if parts.uri.query().is_some_and(|query| query.contains("%00")) {
+        if query.contains("%00") {
             return Err(HttpError::bad_request(
                 "Invalid query parameter: text must not contain U+0000",
             ));
         }
 
-        match Query::<T>::from_request_parts(parts, app).await {
-            Ok(Query(query)) => Ok(Self(query)),
-            Err(error) => Err(HttpError::bad_request(format!(
-                "Invalid query parameter: {}",
-                error.body_text()
-            ))),
+        let query = unknown::without_brackets(query);
+        let uri = format!("/?{query}").parse::<Uri>();
+        match uri.ok().map(|uri| Query::<T>::try_from_uri(&uri)) {
+            Some(Ok(Query(query))) => Ok(Self(query)),
+            // The words of the deserializer are about Rust, those of the schema about the parameter.
+            _ => Err(query_refusal::<T>(&query)),
         }
     }
+}
+
+/// Returns the 400 for a query with values that its parameters cannot have.
+fn query_refusal<T: JsonSchema>(query: &str) -> HttpError {
+    let schema = match check::<T>() {
+        Ok(check) => check.schema.clone(),
+        Err(error) => return error,
+    };
+
+    let mut given = Map::new();
+    for (name, text) in url::form_urlencoded::parse(query.as_bytes()) {
+        let value = typed(&schema["properties"][&*name], &text);
+        if given.insert(name.clone().into_owned(), value).is_some() {
+            let message = format!("Invalid query parameter: {name} is there twice");
+            return HttpError::bad_request(message);
+        }
+    }
+
+    let issues = match issues::<T>(&Value::Object(given)) {
+        Ok(issues) => issues,
+        Err(error) => return error,
+    };
+    let Some(first) = issues.first() else {
+        return HttpError::bad_request("Invalid query parameter: a value cannot be read");
+    };
+    let name = first.path.first().and_then(Value::as_str);
+    let name = name.unwrap_or_default();
+    // A text of a query cannot be null, although a member that may be absent could.
+    let expected = first.expected.replace("null or ", "");
+    let expected = expected.replace(" or null", "");
+    let message = match (first.code.as_str(), first.received.as_str()) {
+        ("invalid_type", "undefined") => format!("{name} is required"),
+        ("invalid_type", _) => format!("{name}: Expected {expected}"),
+        _ => format!("{name}: {}", first.message),
+    };
+
+    let message = format!("Invalid query parameter: {message}");
+    HttpError::bad_request(message).with_details(json!(issues))
+}
+
+/// Returns a text of a query as the JSON that its schema describes, or else unchanged.
+fn typed(schema: &Value, text: &str) -> Value {
+    let is = |kind: &str| match &schema["type"] {
+        Value::Array(kinds) => kinds.iter().any(|one| one == kind),
+        one => one == kind,
+    };
+
+    let number = || text.parse::<i64>().ok().filter(|_| is("integer"));
+    let truth = || text.parse::<bool>().ok().filter(|_| is("boolean"));
+    let value = number().map(Value::from);
+    value
+        .or_else(|| truth().map(Value::from))
+        .unwrap_or_else(|| text.into())
 }
 
 impl<T: JsonSchema> OperationInput for ValidQuery<T> {
@@ -558,6 +706,8 @@ path_parameters!(
     StipulationPath is "stipulation",
     /// The name of a tape map in a path.
     TapeMapPath is "name",
+    /// The line of a tape in a path.
+    TapeLinePath is "line",
 );
 
 /// Documents a path parameter and its 404.
@@ -607,6 +757,69 @@ impl PageQuery {
     /// Returns both, validated.
     pub fn checked(&self) -> Result<(i64, i64), HttpError> {
         page_and_limit(self.page, self.limit, 20, 100)
+    }
+}
+
+/// `page` and `limit` of a list that is short enough to be read as a whole.
+#[derive(serde::Deserialize, JsonSchema)]
+pub struct WholeListQuery {
+    /// Page number, from 1.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
+    /// 1 to 1000; 1000 when absent.
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<i64>,
+}
+
+impl WholeListQuery {
+    /// Returns the page of a list with all its items.
+    pub fn page_of<T: Serialize>(&self, all: &[T]) -> Result<PageReply<T>, HttpError> {
+        let (page, limit) = page_and_limit(self.page, self.limit, FURTHEST, FURTHEST)?;
+        Ok(PageReply::part_of(all, page, limit))
+    }
+}
+
+/// Page of a list that has no total and is read behind ids: the first pages have numbers, too.
+pub struct PageWindow {
+    skip: i64,
+    limit: i64,
+}
+
+impl PageWindow {
+    /// Validates `page` and `limit`; `is_behind` states whether the request has `starting_after`.
+    pub fn checked(
+        (page, limit): (Option<i64>, Option<i64>),
+        is_behind: bool,
+        default: i64,
+        maximum: i64,
+    ) -> Result<Self, HttpError> {
+        // A page number counts from the beginning, and the other parameter from an item.
+        if page.is_some() && is_behind {
+            let why = "page and starting_after exclude each other";
+            return Err(HttpError::bad_request(why));
+        }
+
+        let (page, limit) = page_and_limit(page, limit, default, maximum)?;
+        let skip = (page - 1).saturating_mul(limit);
+        // Skipped items are read, so that a high number would cost as much as all pages before it.
+        if skip.saturating_add(limit) > FURTHEST {
+            return Err(HttpError::bad_request(format!(
+                "page times limit must be {FURTHEST} or less; read on with starting_after"
+            )));
+        }
+
+        Ok(Self { skip, limit })
+    }
+
+    /// Returns how many items the list has to read: one more than shown, to know whether another page follows.
+    pub fn read(&self) -> i64 {
+        self.skip + self.limit + 1
+    }
+
+    /// Returns the page of the items that were read.
+    pub fn reply<T: Serialize>(&self, found: Vec<T>) -> CursorReply<T> {
+        let skip = usize::try_from(self.skip).unwrap_or(usize::MAX);
+        CursorReply::new(found.into_iter().skip(skip).collect(), self.limit)
     }
 }
 

@@ -7,8 +7,9 @@ use aide::OperationInput;
 use aide::generate::GenContext;
 use aide::openapi::Operation;
 use axum::extract::FromRequestParts;
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use axum::response::Response;
 use serde_json::json;
 
 use super::origin::origin;
@@ -17,6 +18,7 @@ use crate::openapi;
 use holdfast_domain::hash::sha256;
 use holdfast_platform::Core;
 use holdfast_platform::access::StrangerTurn;
+use holdfast_platform::access::rate_limit::RateAllowance;
 use holdfast_platform::access::windows::LimitedCredential;
 use holdfast_service::App;
 
@@ -70,8 +72,15 @@ fn admit_address(app: &App, credential: LimitedCredential, parts: &Parts) -> Res
 }
 
 fn count(app: &App, credential: LimitedCredential, key: String) -> Result<(), HttpError> {
+    let limit = limit_of(app, credential);
+    let counted = app.access.windows.take(credential, key, limit);
+    counted.map_err(exceeded)
+}
+
+/// Returns the requests of a window; 0 for a limit that the operator switched off.
+fn limit_of(app: &App, credential: LimitedCredential) -> u32 {
     let limits = &app.config.rate_limits;
-    let limit = match credential {
+    match credential {
         LimitedCredential::SigningLink => limits.signing_link,
         LimitedCredential::Copies => limits.copies,
         LimitedCredential::WebToken => limits.web_token,
@@ -85,10 +94,58 @@ fn count(app: &App, credential: LimitedCredential, key: String) -> Result<(), Ht
         LimitedCredential::Refused => REFUSALS,
         // Not a setting: without this limit, guesses would reach the database at full speed.
         LimitedCredential::Unknown => UNKNOWN,
-    };
+    }
+}
 
-    let counted = app.access.windows.take(credential, key, limit);
-    counted.map_err(exceeded)
+/// Returns the allowance of a key on this node; none if there is no limit.
+fn allowance(app: &App, credential: LimitedCredential, key: &str) -> Option<RateAllowance> {
+    let limit = Some(limit_of(app, credential)).filter(|limit| *limit > 0)?;
+    let (used, left) = app.access.windows.state(credential, key);
+    Some(RateAllowance {
+        limit: limit.into(),
+        remaining: limit.saturating_sub(used).into(),
+        reset: app.clock.now() + Duration::from_secs(left),
+        exceeded: used > limit,
+    })
+}
+
+/// Returns the allowance of a web-app token that this node accepted.
+pub fn allowance_of_token(app: &App, token: &str) -> Option<RateAllowance> {
+    let hash = sha256(token.as_bytes());
+    let is_real = app.access.accepted.contains(&hash);
+    is_real
+        .then(|| allowance(app, LimitedCredential::WebToken, &hash))
+        .flatten()
+}
+
+/// Returns the allowance of an address, for an answer to a request without a credential that has one.
+pub fn allowance_of_address(
+    app: &App,
+    address: Option<&str>,
+    response: &Response,
+) -> Option<RateAllowance> {
+    // A request without an address comes from this process, or from behind an unknown proxy.
+    let address = address.unwrap_or_default();
+    let of = |credential| allowance(app, credential, address);
+    let status = response.status();
+    let is_guess = status == StatusCode::UNAUTHORIZED;
+    let by_address = of(LimitedCredential::Address).filter(|_| !is_guess);
+    // The limit of unknown credentials cannot be switched off, so that every answer has an allowance.
+    let shown = by_address.or_else(|| of(LimitedCredential::Unknown))?;
+    if status != StatusCode::TOO_MANY_REQUESTS {
+        return Some(shown);
+    }
+
+    // A limit of another kind is used up, and its end is in the answer.
+    let wait = response.headers().get(header::RETRY_AFTER);
+    let wait = wait.and_then(|wait| wait.to_str().ok()?.parse().ok());
+    let reset = wait.map(|wait| app.clock.now() + Duration::from_secs(wait));
+    Some(RateAllowance {
+        remaining: 0,
+        reset: reset.unwrap_or(shown.reset),
+        exceeded: true,
+        ..shown
+    })
 }
 
 fn exceeded(wait: u32) -> HttpError {

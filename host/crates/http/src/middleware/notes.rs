@@ -24,7 +24,7 @@ pub struct RequestNotes {
 }
 
 impl RequestNotes {
-    /// Records the rate-limit allowance of the request's API key.
+    /// Records the rate-limit allowance of the request's API key or token.
     pub fn set_allowance(&self, allowance: RateAllowance) {
         *self
             .allowance
@@ -32,7 +32,7 @@ impl RequestNotes {
             .unwrap_or_else(PoisonError::into_inner) = Some(allowance);
     }
 
-    /// Returns the rate-limit allowance of the request's API key, if it was determined.
+    /// Returns the rate-limit allowance of the request's API key or token, if it was determined.
     pub fn allowance(&self) -> Option<RateAllowance> {
         *self
             .allowance

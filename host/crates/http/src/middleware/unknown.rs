@@ -1,6 +1,7 @@
 //! Unknown names: members of a JSON body, parts of a form, query parameters. A misspelt name is
 //! refused, with the nearest known one as a suggestion.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, RwLock};
 
@@ -16,6 +17,8 @@ use serde_json::{Map, Value, json};
 use crate::error::HttpError;
 use holdfast_platform::ValidationIssue;
 
+/// Longest path that is compared with those of the API.
+const LONGEST: usize = 300;
 /// Minimum similarity of a suggestion, from 0 to 1.
 const ALIKE: f64 = 0.8;
 
@@ -177,6 +180,47 @@ impl QueryParameterIndex {
     }
 }
 
+/// Paths of the API as segments, of which a parameter is none.
+pub struct PathIndex(Vec<Vec<Option<String>>>);
+
+impl PathIndex {
+    /// Collects them from the description of the routes.
+    pub fn of(document: &OpenApi) -> Self {
+        let paths = document.paths.iter().flat_map(Paths::iter);
+        let segments = paths.map(|(path, _)| {
+            let segments = path.split('/').skip(1);
+            let fixed = |segment: &str| (!segment.starts_with('{')).then(|| segment.to_owned());
+            segments.map(fixed).collect()
+        });
+
+        Self(segments.collect())
+    }
+
+    /// Returns the path below `prefix` that was meant by one with another version segment, or without one.
+    pub fn meant(&self, path: &str, prefix: &str) -> Option<String> {
+        if path.len() > LONGEST {
+            return None;
+        }
+
+        let mistaken = ["/api/v1", "/api", "/v2", "/v1", ""];
+        let mut rests = mistaken.iter().filter_map(|start| path.strip_prefix(start));
+        let rest = rests.find(|rest| self.has(rest))?;
+        Some(format!("{prefix}{rest}"))
+    }
+
+    fn has(&self, path: &str) -> bool {
+        let Some(path) = path.strip_prefix('/') else {
+            return false;
+        };
+        let given: Vec<&str> = path.trim_end_matches('/').split('/').collect();
+        self.0.iter().any(|known| {
+            let mut pairs = known.iter().zip(&given);
+            known.len() == given.len()
+                && pairs.all(|(known, given)| known.as_ref().is_none_or(|known| known == given))
+        })
+    }
+}
+
 /// Query parameters of the requested operation.
 #[derive(Clone)]
 struct KnownQuery(Arc<[String]>);
@@ -207,6 +251,7 @@ pub fn check_query(parts: &Parts) -> Result<(), HttpError> {
         return Ok(());
     };
 
+    let query = without_brackets(query);
     let mut names = url::form_urlencoded::parse(query.as_bytes()).map(|(name, _)| name);
     match names.find(|name| !known.iter().any(|known| known == name)) {
         Some(name) => Err(refusal("query parameter", &name, known)),
@@ -214,9 +259,76 @@ pub fn check_query(parts: &Parts) -> Result<(), HttpError> {
     }
 }
 
+/// Writes `metadata[stock]=A-17` as `metadata=stock:A-17`, the form that handlers read. Other parameters are left
+/// as they are.
+pub fn without_brackets(query: &str) -> Cow<'_, str> {
+    let member = |name: &str| {
+        let member = name.strip_prefix("metadata[")?.strip_suffix(']')?;
+        // A colon would end the name early. With it, the parameter stays an unknown one.
+        (!member.contains(':')).then(|| member.to_owned())
+    };
+    let pairs = || url::form_urlencoded::parse(query.as_bytes());
+    if !pairs().any(|(name, _)| member(&name).is_some()) {
+        return query.into();
+    }
+
+    let mut written = url::form_urlencoded::Serializer::new(String::new());
+    for (name, value) in pairs() {
+        match member(&name) {
+            Some(member) => written.append_pair("metadata", &format!("{member}:{value}")),
+            None => written.append_pair(&name, &value),
+        };
+    }
+
+    written.finish().into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_of_the_api_is_recognized_without_its_version() {
+        let list: Vec<Option<String>> = ["partner", "envelopes"]
+            .map(|segment| Some(segment.to_owned()))
+            .to_vec();
+        let one = [list.clone(), vec![None]].concat();
+        let paths = PathIndex(vec![list, one]);
+
+        for (path, meant) in [
+            ("/partner/envelopes", Some("/api/v2/partner/envelopes")),
+            ("/api/partner/envelopes", Some("/api/v2/partner/envelopes")),
+            (
+                "/api/v1/partner/envelopes/env_1",
+                Some("/api/v2/partner/envelopes/env_1"),
+            ),
+            (
+                "/v2/partner/envelopes/env_1",
+                Some("/api/v2/partner/envelopes/env_1"),
+            ),
+            ("/partner/envelopes/env_1/status", None),
+            ("/partners/envelopes", None),
+            ("/", None),
+        ] {
+            assert_eq!(paths.meant(path, "/api/v2").as_deref(), meant, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_member_of_metadata_in_brackets_is_read_like_one_before_a_colon() {
+        for (query, expected) in [
+            (
+                "metadata[stock]=A-17&limit=5",
+                "metadata=stock%3AA-17&limit=5",
+            ),
+            ("metadata%5Bstock%5D=A%2017", "metadata=stock%3AA+17"),
+            ("metadata=stock:A-17", "metadata=stock:A-17"),
+            ("status[stock]=A-17", "status[stock]=A-17"),
+            ("metadata[a:b]=c", "metadata[a:b]=c"),
+        ] {
+            assert_eq!(without_brackets(query), expected);
+        }
+    }
 
     #[test]
     fn the_nearest_name_is_found_despite_case_and_separators() {

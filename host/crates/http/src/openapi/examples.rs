@@ -116,6 +116,9 @@ fn text(schema: &Value, name: &str) -> String {
     if schema["format"] == "date-time" || name.ends_with("_at") || matches!(name, "at" | "since") {
         return "2026-11-21T09:30:00.000Z".to_owned();
     }
+    if schema["format"] == "date" {
+        return "2026-11-21".to_owned();
+    }
 
     let text = match name {
         _ if name.ends_with("hash") || name == "sha256" => return "5f".repeat(32),

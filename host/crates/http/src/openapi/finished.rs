@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::{examples, logged, meaning, members};
 
 /// Areas in the order of the document, with their descriptions.
-pub const TAGS: [(&str, &str); 27] = [
+pub const TAGS: [(&str, &str); 29] = [
     (
         "partner envelopes",
         "Create, send and follow envelopes, with an API key.",
@@ -31,6 +31,10 @@ pub const TAGS: [(&str, &str); 27] = [
     (
         "partner control",
         "Control of records between organizations: designation, transfer, pledge, release.",
+    ),
+    (
+        "partner retention",
+        "Legal holds, and how long records are kept.",
     ),
     (
         "partner tapes",
@@ -63,6 +67,10 @@ pub const TAGS: [(&str, &str); 27] = [
     (
         "web control",
         "Control of records, for users of an organization.",
+    ),
+    (
+        "web retention",
+        "Legal holds, and how long records are kept, for users of an organization.",
     ),
     ("web tapes", "Loan tapes, for users of an organization."),
     (

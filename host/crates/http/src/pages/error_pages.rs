@@ -4,7 +4,7 @@ use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use maud::{Markup, html};
+use maud::html;
 
 use super::console;
 use super::page_frame::{EmbedMessage, PageLook, texts_for};
@@ -15,8 +15,10 @@ use holdfast_domain::token::LinkToken;
 use holdfast_service::App;
 use holdfast_service::signing::visits;
 
-/// Path of the API. Its errors stay JSON for every client.
+/// Path of the API. Its errors stay JSON for every client, apart from those of used-up downloads.
 const API: &str = "/api/";
+/// Path of download links, which people open, too.
+const DOWNLOADS: &str = "/api/v2/downloads/";
 /// Codes of actions that the sender does not offer on the signing form.
 const NOT_OFFERED: [&str; 3] = [
     "decline_not_offered",
@@ -32,15 +34,24 @@ pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Res
     let link = link_of(&app, request.uri().path());
     let of_console = app.config.console.enabled && is_of_console(request.uri().path());
     let is_start = request.uri().path() == "/";
+    let is_download = request.uri().path().starts_with(DOWNLOADS);
     let texts = texts_for(request.headers(), Locale::default());
     let response = next.run(request).await;
     if !shown || !is_json(&response) {
         return response;
     }
+    if is_start && response.status() == StatusCode::NOT_FOUND {
+        return start(&app, texts);
+    }
+
     let code = response.extensions().get::<ErrorCode>();
     let is_not_offered = code.is_some_and(|code| NOT_OFFERED.contains(&code.0));
     let words = if is_not_offered {
         Some(("error-not-offered-title", "error-not-offered"))
+    } else if is_download {
+        // The general sentences are about a signing link. That a file was changed is no change of its contract.
+        let is_used = matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::GONE);
+        is_used.then_some(("error-refused-title", "error-download"))
     } else {
         words(response.status())
     };
@@ -57,7 +68,7 @@ pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Res
             html! { @for reason in reasons { p lang="en" dir="ltr" { (reason) } } },
         ),
         // The general sentence is about the link of a mail, which these addresses are not.
-        None if (of_console || is_start) && is_missing(response.status()) => {
+        None if of_console && is_missing(response.status()) => {
             let text = texts.text("error-missing-address");
             (texts.text(title), html! { p { (text) } })
         }
@@ -66,7 +77,6 @@ pub async fn errors(State(app): State<App>, request: Request, next: Next) -> Res
     let text = html! {
         (text)
         @if of_console { p { a href=(console::PATH) { (texts.text("error-to-console")) } } }
-        @if is_start { (ways_from_start(&app, texts)) }
     };
 
     let look = look_of(&app, link, texts).await;
@@ -96,14 +106,18 @@ fn is_missing(status: StatusCode) -> bool {
     )
 }
 
-/// Renders the ways that lead on from the bare address of the installation.
-fn ways_from_start(app: &App, texts: Texts) -> Markup {
+/// Returns the page of the bare address of the installation, which leads to the sign-in and the guides.
+fn start(app: &App, texts: Texts) -> Response {
     // Strangers do not learn that there is a console with a listener of its own.
     let has_console = app.config.console.enabled && app.config.console.listen.is_none();
-    html! {
+    let ways = html! {
+        p { (texts.text("start-text")) }
         @if has_console { p { a href=(console::PATH) { (texts.text("error-to-console")) } } }
         p { a href="/docs" { (texts.text("error-to-guides")) } }
-    }
+    };
+
+    let title = texts.text("start-title");
+    PageLook::plain(texts).notice(StatusCode::OK, &title, None, ways)
 }
 
 /// Returns whether a browser displays the answer, as opposed to a request of a script or an image.
@@ -114,7 +128,8 @@ fn is_shown(app: &App, request: &Request) -> bool {
         .and_then(|accept| accept.to_str().ok())
         .unwrap_or_default();
     let framed = path.starts_with(app.config.embed_path().as_str());
-    if accept.contains("text/html") && !framed && !path.starts_with(API) {
+    let is_for_people = !path.starts_with(API) || path.starts_with(DOWNLOADS);
+    if accept.contains("text/html") && !framed && is_for_people {
         return true;
     }
 

@@ -101,6 +101,14 @@ impl LocalWindows {
         let window = window.filter(|window| window.used.load(Ordering::Relaxed) >= limit);
         window.map_or(Ok(()), |window| Err(window.left()))
     }
+
+    /// Returns the number of requests in the current window, and the seconds until it ends.
+    pub fn state(&self, credential: LimitedCredential, key: &str) -> (u32, u64) {
+        match self.0[credential as usize].get(key) {
+            Some(window) => (window.used.load(Ordering::Relaxed), window.left().into()),
+            None => (0, WINDOW.as_secs()),
+        }
+    }
 }
 
 /// Hashes of credentials that this node accepted lately. It decides only who waits behind
@@ -178,9 +186,12 @@ mod tests {
         let check = || windows.check(LimitedCredential::Unknown, "network", 1);
         assert_eq!(check(), Ok(()));
         assert_eq!(check(), Ok(()));
+        let state = || windows.state(LimitedCredential::Unknown, "network");
+        assert_eq!(state(), (0, 60));
         let taken = windows.take(LimitedCredential::Unknown, "network".into(), 1);
         assert_eq!(taken, Ok(()));
         assert!((1..=60).contains(&check().unwrap_err()));
+        assert_eq!(state().0, 1);
     }
 
     #[test]

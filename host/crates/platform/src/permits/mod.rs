@@ -4,6 +4,7 @@ pub mod chain;
 pub mod copies;
 pub mod double_pledge;
 pub mod four_eyes;
+pub mod legal_holds;
 pub mod link_codes;
 pub mod live_data;
 mod names;

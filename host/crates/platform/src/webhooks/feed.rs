@@ -48,7 +48,7 @@ pub enum FeedStart {
     /// From the oldest one that is kept.
     Oldest,
     /// Those after an event.
-    After(String),
+    After(EventId),
     /// The newest ones.
     Newest,
 }
@@ -74,8 +74,7 @@ pub async fn list(
         FeedStart::Newest if !is_whole => return Err(ServiceError::Busy),
         FeedStart::Newest => FeedPart::Last,
         FeedStart::After(id) => {
-            let id = EventId::parse(id).ok_or(ServiceError::NotFound("Event"))?;
-            match event_feed::position(&mut connection, &caller.org, &id).await? {
+            match event_feed::position(&mut connection, &caller.org, id).await? {
                 Some(position) => {
                     let kept = EventId::before(kept + LATEST);
                     // The body of an event behind it is gone: a reader that continues would miss it without
@@ -85,7 +84,7 @@ pub async fn list(
                     }
                     FeedPart::After(position)
                 }
-                None if !event_feed::is_known(&mut connection, &caller.org, &id).await? => {
+                None if !event_feed::is_known(&mut connection, &caller.org, id).await? => {
                     // An id that the organization never had. The other cases are known events without a
                     // place.
                     return Err(ServiceError::NotFound("Event"));

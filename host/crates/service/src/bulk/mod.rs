@@ -28,6 +28,7 @@ use holdfast_domain::id::{BatchId, CustomerId, EnvelopeId, ItemId, PackageId, Te
 use holdfast_domain::template::{SourceFormat, Template};
 use holdfast_domain::warning::Warning;
 use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::permits::legal_holds;
 use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::{WriteTransaction, bulk, templates};
 
@@ -565,6 +566,7 @@ pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<DeletedBat
     let batch = lock(&mut tx, caller, id).await?;
     let trigger = BatchTrigger::Delete;
     lifecycle::next_batch_status(core, &batch.org, Some(batch.status), trigger).await?;
+    legal_holds::permit_deletion(&mut tx, &batch.org).await?;
     // In the transaction that locks the batch, so that no submission can come in between.
     bulk::delete(&mut tx, &batch, now).await?;
 

@@ -333,7 +333,7 @@ pub(crate) fn addressee_issues(name: &str, email: &str) -> Vec<ValidationIssue> 
         let expected = "one line that is not empty";
         let message = format!("The link is sent to this name, and {problem}");
         issues.push(ValidationIssue::new(
-            "out_of_range",
+            "invalid_string",
             &["name"],
             expected,
             name,

@@ -36,8 +36,8 @@ use holdfast_domain::release::ReleaseMedium;
 use holdfast_domain::statement::SignedStatement;
 use holdfast_platform::components::questions::{self, RulesQuestion};
 use holdfast_platform::events;
-use holdfast_platform::permits::double_pledge;
 pub use holdfast_platform::permits::{ControlView, PartyNames, PartyView, control_view};
+use holdfast_platform::permits::{double_pledge, legal_holds};
 use holdfast_platform::problems::ControlProblem;
 use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::control::{self as rows, ControlDecision, RecordFilter};
@@ -456,8 +456,13 @@ pub(crate) async fn settle(
     let now = core.clock.now();
 
     // Before the first change, because a transfer continues with its other records in this transaction.
-    double_pledge::check(core, tx, envelope, control, &next).await?;
     let passes = next.controller != control.controller;
+    let is_offered = next.named.is_some() && next.named != control.named;
+    if passes || is_offered {
+        let asking = Some(&done.caller.org);
+        legal_holds::permit_controlled(tx, asking, envelope, control).await?;
+    }
+    double_pledge::check(core, tx, envelope, control, &next).await?;
     let next = ControlRecord {
         controlled_since: if passes { now } else { next.controlled_since },
         ..next

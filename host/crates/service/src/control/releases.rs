@@ -25,6 +25,7 @@ use holdfast_domain::release::{ReleaseForm, ReleaseMedium};
 use holdfast_domain::statement::SignedStatement;
 use holdfast_domain::user::UserStatus;
 use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::permits::legal_holds;
 use holdfast_platform::problems::ControlProblem;
 use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::control as rows;
@@ -397,7 +398,12 @@ pub async fn consent(
     form: SignedForm,
     answer: &ResponseRecorder<ReleaseRequestView>,
 ) -> Result<ReleaseRequestView, ServiceError> {
-    let asked = asked(core, caller, id, Act::ConsentToRelease).await?;
+    let mut asked = asked(core, caller, id, Act::ConsentToRelease).await?;
+    let (tx, record) = (&mut asked.tx, &asked.record);
+    // A consent is followed by the release, so it waits for the end of a hold as well.
+    let (envelope, control) = (&record.envelope, &record.control);
+    legal_holds::permit_controlled(tx, Some(&caller.org), envelope, control).await?;
+
     // Stage and controller stay as they are until the job has made the release.
     let next = asked.record.control.clone();
     let given = ReasonForm {

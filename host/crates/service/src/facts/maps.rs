@@ -13,6 +13,7 @@ use holdfast_domain::fact_map::{
     FactDirection, FactMap, FactMapDocument, FactMapScope, MappedEnvelope, MappedFact,
 };
 use holdfast_domain::facts::FactKind;
+use holdfast_domain::field::{ATTACHMENT, Field, is_signature};
 use holdfast_domain::id::{FactMapId, OrgId, PackageId, TemplateId};
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
@@ -20,8 +21,14 @@ use holdfast_store::{SqlConnection, StoreError, fact_maps, packages, templates};
 
 /// Most maps of an organization.
 const MAPS: i64 = 200;
+/// Versions of a map that are listed.
+const VERSIONS: i64 = 50;
 /// Most printed places of all facts of a map: each is a search of the document.
 const PLACES: usize = 300;
+
+/// Most facts of a map, and letters of a name.
+const FACTS: usize = 100;
+const NAME: usize = 64;
 
 /// Most bytes of a map: all maps of an organization are read to choose the one of an envelope.
 const BYTES: usize = 64 * 1024;
@@ -178,6 +185,35 @@ pub async fn replace(
     Ok(view)
 }
 
+/// Makes an earlier version the present one, as a new version with its content.
+pub async fn restore(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    number: u32,
+    answer: &ResponseRecorder<FactMapView>,
+) -> Result<FactMapView, ServiceError> {
+    let present = read(core, caller, id).await?;
+    let mut connection = core.store.read().await?;
+    let earlier = fact_maps::version(&mut connection, &caller.org, &present.id, number).await?;
+    drop(connection);
+    let earlier = earlier.ok_or(ServiceError::NotFound("Version"))?;
+
+    replace(core, caller, id, earlier.document, answer).await
+}
+
+/// Returns the versions of a map, newest first.
+pub async fn versions(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+) -> Result<Vec<FactMapView>, ServiceError> {
+    let map = read(core, caller, id).await?;
+    let mut connection = core.store.read().await?;
+    let found = fact_maps::versions(&mut connection, &caller.org, &map.id, VERSIONS).await?;
+    Ok(found.iter().map(FactMapView::from).collect())
+}
+
 /// Deletes a map. Facts that were read with it stay.
 pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<FactMapId, ServiceError> {
     let map = read(core, caller, id).await?;
@@ -222,6 +258,63 @@ pub fn starters() -> Result<Vec<StarterView>, ServiceError> {
 
 fn parsed(text: &str) -> Result<FactMapDocument, ServiceError> {
     serde_json::from_str(text).map_err(|error| ServiceError::Internal(error.to_string()))
+}
+
+/// Returns a fact for each field of a template that people fill in. Fields that a starter knows get its name and type.
+pub fn of_fields(fields: &[Field]) -> Result<Vec<MappedFact>, ServiceError> {
+    let known: Vec<MappedFact> = starters()?
+        .into_iter()
+        .flat_map(|starter| starter.facts)
+        .collect();
+    let mut facts: Vec<MappedFact> = Vec::new();
+    for field in fields {
+        let is_value = !is_signature(&field.field_type) && field.field_type != ATTACHMENT;
+        let is_mapped = facts.iter().any(|fact| fact.fields.contains(&field.name));
+        if !is_value || is_mapped {
+            continue;
+        }
+
+        let is_same = |name: &String| name.eq_ignore_ascii_case(&field.name);
+        let starter = known.iter().find(|fact| fact.fields.iter().any(is_same));
+        let mut fact = starter.cloned().unwrap_or_else(|| fact_of(field));
+        // The text around a field is that of its own document, which the starter does not know.
+        (fact.fields, fact.printed, fact.declared) = (vec![field.name.clone()], Vec::new(), None);
+        let is_taken = facts.iter().any(|one| one.name == fact.name);
+        if !fact.name.is_empty() && !is_taken && facts.len() < FACTS {
+            facts.push(fact);
+        }
+    }
+
+    Ok(facts)
+}
+
+/// Returns a fact of a field that no starter knows.
+fn fact_of(field: &Field) -> MappedFact {
+    MappedFact {
+        name: fact_name(&field.name),
+        kind: match field.field_type.as_str() {
+            "date" => FactKind::Date,
+            "checkbox" => FactKind::Boolean,
+            // A number is an amount, a rate or a count, which the field does not tell.
+            _ => FactKind::Text,
+        },
+        currency: None,
+        date_order: None,
+        decimal_separator: None,
+        fields: Vec::new(),
+        printed: Vec::new(),
+        declared: None,
+    }
+}
+
+/// Returns a name of a fact for the name of a field; empty for one without a letter of ASCII.
+fn fact_name(field: &str) -> String {
+    let lower = field.to_ascii_lowercase();
+    let words = lower.split(|one: char| !one.is_ascii_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let name = words.join("_");
+    let name = name.trim_start_matches(|one: char| !one.is_ascii_lowercase());
+    name.chars().take(NAME).collect()
 }
 
 /// Returns the map that a body asks for.
@@ -277,7 +370,7 @@ fn issue(
 }
 
 /// Refuses a map that contradicts itself, or that names templates and packages of others.
-async fn check(
+pub(super) async fn check(
     core: &Core,
     caller: &Caller,
     document: &FactMapDocument,
@@ -516,6 +609,7 @@ pub(super) async fn version(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use holdfast_domain::field::FieldRules;
 
     fn starter() -> FactMapDocument {
         let request = CreateFactMap {
@@ -586,6 +680,52 @@ mod tests {
         assert_eq!(found, one("too_big", "facts"));
         let found = codes(|map| map.facts[0].fields = vec!["x".repeat(BYTES)]);
         assert_eq!(found, one("too_big", "facts"));
+    }
+
+    #[test]
+    fn a_field_becomes_a_fact_with_the_name_and_type_that_a_starter_has_for_it() {
+        let field = |name: &str, field_type: &str| Field {
+            name: name.into(),
+            field_type: field_type.into(),
+            role: "Buyer".into(),
+            required: true,
+            readonly: false,
+            default_value: None,
+            options: Vec::new(),
+            areas: Vec::new(),
+            anchor_match: None,
+            rules: FieldRules::default(),
+        };
+        let fields = [
+            field("Amount financed", "number"),
+            field("Delivery Day", "date"),
+            field("2nd Driver's name", "text"),
+            field("2nd Driver's name", "text"),
+            field("Owner-occupied", "checkbox"),
+            field("Sign here", "signature"),
+            field("Pay stub", "attachment"),
+            field("合同", "text"),
+        ];
+
+        let facts = of_fields(&fields).unwrap();
+        let found: Vec<_> = facts
+            .iter()
+            .map(|one| (one.name.as_str(), one.kind))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("amount_financed", FactKind::Money),
+                ("delivery_day", FactKind::Date),
+                ("nd_driver_s_name", FactKind::Text),
+                ("owner_occupied", FactKind::Boolean),
+            ]
+        );
+        assert_eq!(facts[0].currency.as_deref(), Some("USD"));
+        assert_eq!(facts[0].fields, ["Amount financed"]);
+        assert!(facts.iter().all(|one| one.printed.is_empty()));
+        let map = FactMapDocument { facts, ..starter() };
+        assert!(problems(&map).is_empty());
     }
 
     #[test]

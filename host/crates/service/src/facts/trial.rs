@@ -14,7 +14,7 @@ use holdfast_components::rules::placement::{Area, TextLine};
 use holdfast_domain::component::ComponentIdentity;
 use holdfast_domain::component_change::{DrawnArea, DrawnPage, DrawnText};
 use holdfast_domain::envelope::Envelope;
-use holdfast_domain::fact_map::FactRecord;
+use holdfast_domain::fact_map::{FactMap, FactMapDocument, FactRecord};
 use holdfast_domain::facts::{Fact, FactPlace};
 use holdfast_domain::id::EnvelopeId;
 use holdfast_platform::{Caller, Core, ServiceError, lookup};
@@ -83,16 +83,47 @@ pub async fn run(
     let map = maps::read(core, caller, id).await?;
     let mut tried = Vec::new();
     for id in &request.envelope_ids {
-        let envelope = lookup::envelope(core, caller, id).await?;
-        let record = if envelope.status.is_signed() {
-            read_signed(core, &envelope, &map).await?
-        } else {
-            read_unsigned(core, &envelope, &map).await?
-        };
-        tried.push(shown(core, envelope, record).await?);
+        tried.push(attempt(core, caller, &map, id).await?);
     }
 
     Ok(tried)
+}
+
+/// Reads the facts of an envelope with a content that a map does not have yet.
+///
+/// # Errors
+///
+/// As for a change of the map.
+pub async fn changed(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    document: FactMapDocument,
+    envelope: &str,
+) -> Result<TriedEnvelope, ServiceError> {
+    let present = maps::read(core, caller, id).await?;
+    maps::check(core, caller, &document).await?;
+    let map = FactMap {
+        document,
+        ..present
+    };
+
+    attempt(core, caller, &map, envelope).await
+}
+
+async fn attempt(
+    core: &Core,
+    caller: &Caller,
+    map: &FactMap,
+    envelope: &str,
+) -> Result<TriedEnvelope, ServiceError> {
+    let envelope = lookup::envelope(core, caller, envelope).await?;
+    let record = if envelope.status.is_signed() {
+        read_signed(core, &envelope, map).await?
+    } else {
+        read_unsigned(core, &envelope, map).await?
+    };
+    shown(core, envelope, record).await
 }
 
 async fn shown(

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::facts;
 use holdfast_components::rules::funding::{Assessment, Decision, Finding, FundingFacts, Severity};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::{ComponentIdentity, Slot};
@@ -88,7 +89,7 @@ pub struct FundingCheckView {
 }
 
 /// Finding of the rules.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FindingView {
     /// Name of the rule, such as `box.apr`.
     pub rule: String,
@@ -107,7 +108,7 @@ pub struct FindingView {
 }
 
 /// Fact of a finding.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FoundFact {
     /// Name.
     pub name: String,
@@ -216,6 +217,38 @@ pub async fn check(
     answer.commit(tx, &view).await?;
 
     Ok(view)
+}
+
+/// Returns the newest check of an envelope, with the places where its facts stand now; `None` for one that was never
+/// checked.
+pub async fn newest(
+    core: &Core,
+    envelope: &Envelope,
+) -> Result<Option<FundingCheckView>, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let checks = rows::decisions_of(&mut connection, &envelope.org, &envelope.id).await?;
+    drop(connection);
+    let Some(check) = checks.into_iter().next_back() else {
+        return Ok(None);
+    };
+
+    // Facts are stored from the last signature on, and those of a draft are read from its own file. Findings about a
+    // contract that waits for signatures have no places.
+    let sheet = if envelope.status.is_unsent() {
+        facts::of_draft(core, envelope).await?
+    } else {
+        facts::stored(core, &envelope.org, &envelope.id).await?
+    };
+    let unreadable = |error: serde_json::Error| {
+        ServiceError::Internal(format!("the funding check {}: {error}", check.id))
+    };
+    let assessed = AssessedContract {
+        identity: serde_json::from_value(check.component.clone()).map_err(unreadable)?,
+        assessment: serde_json::from_value(check.answer.clone()).map_err(unreadable)?,
+        sheet,
+        check,
+    };
+    Ok(Some(assessed.view()))
 }
 
 /// Check of a contract before it is sent; nothing for an organization that has none.

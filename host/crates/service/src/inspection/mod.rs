@@ -292,14 +292,9 @@ pub(super) fn checked(purpose: &str) -> Result<&str, ServiceError> {
         return Ok(purpose);
     }
 
-    let expected = format!("1 to {PURPOSE} characters");
-    Err(ServiceError::Invalid(vec![ValidationIssue::new(
-        "out_of_range",
-        &["purpose"],
-        &expected,
-        purpose,
-        "State why the record is looked at",
-    )]))
+    let message = "State why the record is looked at";
+    let issue = ValidationIssue::of_length(&["purpose"], purpose, PURPOSE, message);
+    Err(ServiceError::Invalid(vec![issue]))
 }
 
 /// Makes a watermarked copy for a party of the record, or for one that sold it and kept its copy.

@@ -156,7 +156,7 @@ pub async fn issue(
 fn check(form: &StatementForm) -> Result<(), ServiceError> {
     match form.requested_by.as_deref().map(str::trim) {
         Some("") => Err(ServiceError::Invalid(vec![ValidationIssue::new(
-            "out_of_range",
+            "too_small",
             &["requested_by"],
             "the name of a person",
             "",

@@ -47,8 +47,8 @@ pub async fn proofs(
     drop(connection);
 
     // The newest entries belong to the pool.
-    log::catch_up(core, &vault.log).await?;
-    let list = list(core, &transfer, &offered).await?;
+    let size = log::cosignatures::catch_up(core, &vault.log).await?;
+    let list = list(core, &transfer, &offered, size).await?;
     // All files show the log at this size, so that one signed head proves them all.
     let size = log::size_of(&list.log.checkpoint).unwrap_or_default();
 
@@ -99,6 +99,7 @@ async fn list(
     core: &Core,
     transfer: &Transfer,
     offered: &[TransferRecord],
+    covered: u64,
 ) -> Result<PoolList, ServiceError> {
     let mut connection = core.store.read().await?;
     let mut names = PartyNames::default();
@@ -119,7 +120,7 @@ async fn list(
         buyer: json!(buyer),
         offer: transfer.offered.clone(),
         receipt: receipt.map(|receipt| receipt.accepted.clone()),
-        log: log::signed_head(core).await?,
+        log: log::signed_head(core, covered).await?,
         records: records.collect(),
     })
 }

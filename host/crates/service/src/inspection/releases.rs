@@ -1,5 +1,7 @@
 //! Releases by the controller of a record.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -7,8 +9,10 @@ use crate::control::envelope_of;
 use crate::vault::vault_out::{self, ReleaseLinks};
 use holdfast_domain::control::ReleaseState;
 use holdfast_domain::id::{EnvelopeId, OrgId, ReleaseId};
+use holdfast_domain::job::NextStep;
 use holdfast_domain::release::ReleaseForm;
 use holdfast_domain::statement::SignedStatement;
+use holdfast_platform::problems::ControlProblem;
 use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::control as rows;
 
@@ -35,14 +39,17 @@ pub async fn release(
     vault_out::release(core, caller, envelope, form, signed.as_ref()).await
 }
 
-/// Makes a release that the controller has agreed to. May run twice.
-pub async fn make(core: &Core, org: &OrgId, id: &ReleaseId) -> Result<(), ServiceError> {
+/// Time until a release under a legal hold is tried again.
+const HELD: Duration = Duration::from_secs(3600);
+
+/// Makes a release that the controller has agreed to. May run twice. While a legal hold is in force, the release waits.
+pub async fn make(core: &Core, org: &OrgId, id: &ReleaseId) -> Result<NextStep, ServiceError> {
     let mut connection = core.store.read().await?;
     let request = rows::release(&mut connection, id).await?;
     drop(connection);
     // Refused in the meantime, or made by an earlier run of this job.
     let Some(request) = request.filter(|request| request.state == ReleaseState::Consented) else {
-        return Ok(());
+        return Ok(NextStep::Done);
     };
 
     let form: ReleaseForm = serde_json::from_value(request.form)
@@ -56,5 +63,12 @@ pub async fn make(core: &Core, org: &OrgId, id: &ReleaseId) -> Result<(), Servic
         role: None,
     };
 
-    vault_out::release_only(core, &caller, request.envelope.as_str(), form).await
+    let made = vault_out::release_only(core, &caller, request.envelope.as_str(), form).await;
+    match made {
+        Err(ServiceError::Control(ControlProblem::LegalHold(_))) => {
+            let wait = core.config.sweep_interval.unwrap_or(HELD);
+            Ok(NextStep::Again(core.clock.now() + wait))
+        }
+        made => made.map(|()| NextStep::Done),
+    }
 }

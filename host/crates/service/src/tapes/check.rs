@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::Seek as _;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::population;
@@ -26,7 +26,7 @@ use holdfast_domain::tape::{
 use holdfast_platform::{Core, ServiceError};
 use holdfast_store::row::OwnedEnvelope;
 use holdfast_store::tapes::{self as rows, RowFilter, StoredRow};
-use holdfast_store::{StoreError, fingerprints, ledger};
+use holdfast_store::{StoreError, fingerprints, ledger, organizations};
 
 /// Rows of a transaction.
 const CHUNK: usize = 1_000;
@@ -40,6 +40,11 @@ const AT_ONCE: usize = 100;
 const OTHERS: i64 = 20;
 /// Results of before that are read at once.
 const PAGE: i64 = 5_000;
+/// Checks after which a damaged or missing file is given up: with the pauses of a job, an hour in which an operator can put
+/// it back.
+const ATTEMPTS: i64 = 8;
+/// Rows with claims of others that the ledger's entry lists.
+const CLAIMS: i64 = 100;
 
 /// A row of the file, or why it cannot be read.
 type ReadRow = Result<TapeRow, RowProblem>;
@@ -81,15 +86,63 @@ pub async fn check(core: &Core, org: &OrgId, id: &TapeId) -> Result<(), ServiceE
     match run(core, tape.clone()).await {
         Ok(()) => Ok(()),
         Err(CheckFailure::Refused(refusal)) => {
-            let mut tx = core.store.begin().await?;
-            rows::refuse(&mut tx, &tape, &refusal, core.clock.now()).await?;
-            tx.commit().await?;
-            Ok(())
+            end(core, &tape, TapeStatus::Refused, &refusal).await
         }
         // Also a conflict with another worker: that one may have died or lost its lease by now, so the job has to run
         // again until the tape has a result.
-        Err(CheckFailure::Service(error)) => Err(error),
+        Err(CheckFailure::Service(error)) => again(core, &tape, error).await,
     }
+}
+
+/// Returns the error, so that the job runs again, unless the stored file was damaged or missing several times.
+async fn again(core: &Core, tape: &Tape, error: ServiceError) -> Result<(), ServiceError> {
+    let defect = match &error {
+        ServiceError::Files(error) => defect(error),
+        _ => None,
+    };
+    let Some(defect) = defect else {
+        return Err(error);
+    };
+    if tape.failures + 1 >= ATTEMPTS {
+        tracing::warn!(tape_id = %tape.id, %error, "check of a tape given up");
+        return end(core, tape, TapeStatus::Failed, &defect).await;
+    }
+
+    let mut tx = core.store.begin().await?;
+    rows::count_failure(&mut tx, tape).await?;
+    tx.commit().await?;
+    Err(error)
+}
+
+async fn end(
+    core: &Core,
+    tape: &Tape,
+    status: TapeStatus,
+    reason: &StoredRefusal,
+) -> Result<(), ServiceError> {
+    let mut tx = core.store.begin().await?;
+    rows::end(&mut tx, tape, status, reason, core.clock.now()).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Returns the defect of a stored file: a retry helps only after an operator put it back.
+fn defect(error: &FilesError) -> Option<StoredRefusal> {
+    let (code, message) = match error {
+        FilesError::Tampered { .. } | FilesError::Damaged => (
+            "file_damaged",
+            "The stored file of the tape is not the one that was sent; send it again",
+        ),
+        FilesError::Gone => (
+            "file_missing",
+            "The stored file of the tape is missing; send it again",
+        ),
+        _ => return None,
+    };
+    Some(StoredRefusal {
+        code: code.into(),
+        message: message.into(),
+    })
 }
 
 async fn run(core: &Core, mut tape: Tape) -> Result<(), CheckFailure> {
@@ -623,22 +676,49 @@ async fn add_unlisted(core: &Core, tape: &Tape, check: &mut TapeCheck) -> Result
 /// Records the result in the ledger of the organization.
 async fn finish(core: &Core, tape: &Tape, check: &TapeCheck) -> Result<(), CheckFailure> {
     let (summary, now) = (check.summary(&tape.file.sha256), core.clock.now());
-    let mut tx = core.store.begin().await?;
+    // The party knows these claims from now on. The other parties are not informed: the check of a tape is a look at
+    // one's own records, and a notice would show them which ones are on it, and when.
+    let claims = claims(core, tape).await?;
     let entry = NewEntry {
         at: now,
         actor: tape.made_by.clone(),
         action: TAPE_CHECKED.into(),
         details: json!({
-            "tape_id": tape.id, "name": tape.name, "part": tape.part, "sha256": summary.sha256(),
-            "summary": summary, "other_tapes": tape.other_tapes, "other_claims": tape.other_claims,
+            "tape_id": tape.id, "name": tape.name, "part": tape.part, "pool": tape.pool, "sha256": summary.sha256(),
+            "summary": summary, "other_tapes": tape.other_tapes, "other_claims": tape.other_claims, "claims": claims,
         }),
     };
-    let entry = ledger::append(&mut tx, Some(&tape.org), &TapeChain::of(&tape.org), entry).await?;
 
+    let mut tx = core.store.begin().await?;
+    // At the same moment, another tape may be checked or deleted: each entry follows the last one.
+    organizations::lock(&mut tx, &tape.org).await?;
+    let entry = ledger::append(&mut tx, Some(&tape.org), &TapeChain::of(&tape.org), entry).await?;
     // Another worker that finishes the same tape makes this a conflict, and takes the entry back.
     rows::finish(&mut tx, tape, &summary, entry.sequence, now).await?;
     tx.commit().await?;
     Ok(())
+}
+
+/// Returns the first claims of others on the records of a tape, as the ledger lists them.
+async fn claims(core: &Core, tape: &Tape) -> Result<Vec<Value>, StoreError> {
+    // A search through all rows with findings, of which a tape can have a million.
+    if tape.other_claims == 0 {
+        return Ok(Vec::new());
+    }
+
+    let mut connection = core.store.read().await?;
+    let claimed = rows::claimed(&mut connection, tape, CLAIMS).await?;
+    Ok(claimed.iter().flat_map(claims_of).collect())
+}
+
+/// Returns the claims on a row's record, as the ledger lists them.
+fn claims_of(row: &StoredRow) -> Vec<Value> {
+    let claims = row
+        .elsewhere
+        .iter()
+        .filter(|finding| finding.code == FindingCode::OtherClaim);
+    let entry = |claim: &TapeFinding| json!({ "line": row.line, "envelope_id": row.envelope, "detail": claim.detail });
+    claims.map(entry).collect()
 }
 
 #[cfg(test)]
@@ -680,6 +760,31 @@ mod tests {
         assert_eq!(row.severity, Some(Severity::Stop));
         let clean = stored(result(Vec::new()), 0, Vec::new(), None);
         assert_eq!((clean.severity, clean.status), (None, RowStatus::Clean));
+    }
+
+    #[test]
+    fn only_a_damaged_or_missing_file_is_given_up() {
+        let code = |error: FilesError| defect(&error).map(|defect| defect.code);
+        assert_eq!(code(FilesError::Gone).as_deref(), Some("file_missing"));
+        assert_eq!(code(FilesError::Damaged).as_deref(), Some("file_damaged"));
+        for passing in [
+            FilesError::TimedOut,
+            FilesError::BrokenOff,
+            FilesError::no_room(),
+        ] {
+            assert_eq!(code(passing), None);
+        }
+    }
+
+    #[test]
+    fn the_ledger_lists_claims_and_no_other_findings() {
+        let found = vec![
+            finding(FindingCode::OtherTape),
+            finding(FindingCode::OtherClaim),
+        ];
+        let row = stored(result(Vec::new()), 0, found, None);
+        assert_eq!(claims_of(&row).len(), 1);
+        assert_eq!(claims_of(&row)[0]["line"], 2);
     }
 
     #[test]

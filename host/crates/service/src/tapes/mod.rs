@@ -4,8 +4,11 @@
 //! the file in chunks, and continues behind the last one after a crash ([`check`]).
 
 pub mod check;
+pub mod columns;
 pub mod maps;
+pub mod picture;
 mod population;
+pub mod removal;
 pub mod report;
 
 use schemars::JsonSchema;
@@ -13,7 +16,7 @@ use serde::Serialize;
 
 use holdfast_adapters::files::{FilesError, SpooledFile, StorageArea};
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::id::{EnvelopeId, TapeId};
+use holdfast_domain::id::{EnvelopeId, OrgId, TapeId, TransferId};
 use holdfast_domain::job::CheckTape;
 use holdfast_domain::tape::{
     OpenError, RowStatus, Severity, Tape, TapeFinding, TapeFormat, TapeMap, TapePart, TapeReader,
@@ -21,8 +24,8 @@ use holdfast_domain::tape::{
 };
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::{Caller, Core, Problem, ProblemKind, ServiceError, ValidationIssue};
-use holdfast_store::jobs;
 use holdfast_store::tapes::{self as rows, RowFilter, StoredRow};
+use holdfast_store::{WriteTransaction, jobs, organizations};
 
 /// Longest name of a tape or map, in characters.
 const NAME: usize = 100;
@@ -42,6 +45,8 @@ pub struct SentTape {
     pub format: Option<TapeFormat>,
     pub map: SentMap,
     pub part: Option<TapePart>,
+    /// Transfer that limits the records that are looked up.
+    pub pool: Option<String>,
 }
 
 /// Map of a tape.
@@ -55,7 +60,7 @@ pub enum SentMap {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "tape_id": "tap_01jdk7m3e8f4x9s2w5v6b0c1dc", "name": "Warehouse line 12", "format": "csv", "part": "pledgee",
-    "status": "checked", "tape_sha256": "9f86d081884c7d65…", "map_sha256": "1f8c…",
+    "pool": null, "status": "checked", "header": null, "tape_sha256": "9f86d081884c7d65…", "map_sha256": "1f8c…",
     "totals": {
         "rows": 70000, "clean": 69990, "exceptions": 7, "unmatched": 3, "ambiguous": 0, "unreadable": 0,
         "unlisted": 2, "stop": 11, "warn": 2, "note": 40,
@@ -77,8 +82,13 @@ pub struct TapeView {
     pub format: TapeFormat,
     /// Your part in the records that rows are looked up in; null: any part.
     pub part: Option<TapePart>,
-    /// Whether the check continues.
+    /// Transfer that limits the records that rows are looked up in; null: all records of the part.
+    pub pool: Option<TransferId>,
+    /// Whether the check continues. `choosing`: a person chooses the columns in the console; `refused`: the file
+    /// is no tape for the map; `failed`: the stored file is damaged or gone.
     pub status: TapeStatus,
+    /// Names of the file's columns, while the status is `choosing`.
+    pub header: Option<Vec<String>>,
     /// SHA-256 of the file, lower-case hex.
     pub tape_sha256: String,
     /// SHA-256 of the map's canonical JSON (RFC 8785).
@@ -95,7 +105,7 @@ pub struct TapeView {
     pub population: Option<u64>,
     /// SHA-256 of the result, which your ledger has; null before the end.
     pub sha256: Option<String>,
-    /// Why the file is no tape for the map.
+    /// Why the file is no tape for the map, or why the check was given up.
     pub refusal: Option<RefusalView>,
     /// Who sent the tape: `key:…` or `user:…`.
     pub made_by: String,
@@ -104,7 +114,7 @@ pub struct TapeView {
     pub checked_at: Option<Timestamp>,
 }
 
-/// Why a file is no tape for its map.
+/// Why a file is no tape for its map, or why its check was given up.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RefusalView {
     /// Stable code for programs, such as `no_header`.
@@ -125,7 +135,9 @@ impl From<&Tape> for TapeView {
             name: tape.name.clone(),
             format: tape.format,
             part: tape.part,
+            pool: tape.pool.clone(),
             status: tape.status,
+            header: tape.header.clone(),
             tape_sha256: tape.file.sha256.clone(),
             map_sha256: tape.map.sha256(),
             totals: progress.unwrap_or_else(|| TapeTotals::of(&tape.map)),
@@ -220,32 +232,75 @@ pub async fn submit(
         SentMap::Document(map) => map,
         SentMap::Named(name) => maps::get(core, caller, &name).await?.map,
     };
+    let pool = match &sent.pool {
+        Some(pool) => Some(population::known_pool(core, caller, pool).await?),
+        None => None,
+    };
     let format = sent.format.unwrap_or_else(|| detected(sent.file.head()));
     check_header(&sent.file, format, &map).await?;
 
-    let (id, org) = (TapeId::new(), &caller.org);
-    let content_type = format.content_type();
-    let file = core
-        .files
-        .put_spooled(
-            StorageArea::Tapes,
-            org,
-            id.as_str(),
-            &sent.file,
-            content_type,
-        )
-        .await?;
-
-    let now = core.clock.now();
-    let tape = Tape {
-        id,
-        org: org.clone(),
+    let tape = NewTape {
         name,
         format,
-        file,
         map,
         part: sent.part,
-        status: TapeStatus::Checking,
+        pool,
+        header: None,
+    };
+    let tape = stored(core, caller, tape, &sent.file).await?;
+    let mut tx = core.store.begin().await?;
+    admit(&mut tx, &caller.org).await?;
+    rows::insert(&mut tx, &tape).await?;
+    queue(&mut tx, &tape).await?;
+    let view = TapeView::from(&tape);
+    answer.commit(tx, &view).await?;
+
+    Ok(view)
+}
+
+/// A tape that has no row yet.
+struct NewTape {
+    name: String,
+    format: TapeFormat,
+    map: TapeMap,
+    part: Option<TapePart>,
+    pool: Option<TransferId>,
+    /// Names of its columns, if a person has to choose their facts.
+    header: Option<Vec<String>>,
+}
+
+/// Stores the file of a new tape.
+async fn stored(
+    core: &Core,
+    caller: &Caller,
+    new: NewTape,
+    file: &SpooledFile,
+) -> Result<Tape, ServiceError> {
+    let (id, org) = (TapeId::new(), &caller.org);
+    let content_type = new.format.content_type();
+    let area = StorageArea::Tapes;
+    let file = core
+        .files
+        .put_spooled(area, org, id.as_str(), file, content_type)
+        .await?;
+
+    let status = if new.header.is_some() {
+        TapeStatus::Choosing
+    } else {
+        TapeStatus::Checking
+    };
+    Ok(Tape {
+        id,
+        org: org.clone(),
+        name: new.name,
+        format: new.format,
+        file,
+        map: new.map,
+        part: new.part,
+        pool: new.pool,
+        status,
+        header: new.header,
+        failures: 0,
         progress: None,
         refusal: None,
         reused: 0,
@@ -254,26 +309,33 @@ pub async fn submit(
         summary: None,
         ledger_sequence: None,
         made_by: caller.actor.clone(),
-        created_at: now,
+        created_at: core.clock.now(),
         checked_at: None,
-    };
-    let mut tx = core.store.begin().await?;
-    if rows::unfinished(&mut tx, org).await? >= UNFINISHED {
-        let message = format!(
-            "{UNFINISHED} tapes of your organization are being checked; try again when one is done"
-        );
-        return Err(Problem::new(ProblemKind::Quota(WAIT), "too_many_tapes", message).into());
+    })
+}
+
+/// Refuses a further tape while several of the organization are unfinished.
+async fn admit(tx: &mut WriteTransaction, org: &OrgId) -> Result<(), ServiceError> {
+    // Without the lock, two requests at once would both count the tapes before the other one's.
+    organizations::lock(tx, org).await?;
+    if rows::unfinished(tx, org).await? < UNFINISHED {
+        return Ok(());
     }
 
-    rows::insert(&mut tx, &tape).await?;
+    let message = format!(
+        "{UNFINISHED} tapes of your organization are being checked, or wait for the choice of their columns; try again \
+         when one is done, or delete one"
+    );
+    Err(Problem::new(ProblemKind::Quota(WAIT), "too_many_tapes", message).into())
+}
+
+async fn queue(tx: &mut WriteTransaction, tape: &Tape) -> Result<(), ServiceError> {
     let job = CheckTape {
         tape: tape.id.clone(),
     };
-    jobs::insert(&mut tx, org, &job, Some(tape.id.as_str()), now).await?;
-    let view = TapeView::from(&tape);
-    answer.commit(tx, &view).await?;
-
-    Ok(view)
+    let (org, id) = (&tape.org, tape.id.as_str());
+    jobs::insert(tx, org, &job, Some(id), tape.created_at).await?;
+    Ok(())
 }
 
 /// Returns the format of a file: lines of JSON begin with a bracket.

@@ -240,8 +240,8 @@ async fn head(
     summary: &TapeSummary,
     options: &ReportOptions,
 ) -> Result<Value, ServiceError> {
-    log::catch_up(core, &vault.log).await?;
-    let (entry, log) = recorded(core, tape).await?;
+    let size = log::cosignatures::catch_up(core, &vault.log).await?;
+    let (entry, log) = recorded(core, tape, size).await?;
     Ok(json!({
         "report_type": "holdfast_tape_report", "report_version": "1.0", "tape": TapeView::from(tape), "map": tape.map,
         "summary": summary, "sha256": summary.sha256(), "sample": options.sample, "seed": options.seed,
@@ -253,13 +253,14 @@ async fn head(
 async fn recorded(
     core: &Core,
     tape: &Tape,
+    covered: u64,
 ) -> Result<(Option<LedgerEntry>, Option<LogEvidence>), ServiceError> {
     let Some(sequence) = tape.ledger_sequence else {
         return Ok((None, None));
     };
 
     let (org, chain) = (&tape.org, TapeChain::of(&tape.org));
-    let evidence = log::signed_head(core).await?;
+    let evidence = log::signed_head(core, covered).await?;
     let size = log::size_of(&evidence.checkpoint).unwrap_or_default();
     let mut connection = core.store.read().await?;
     let entries = ledger::behind(&mut connection, org, &chain, sequence - 1, 1).await?;
@@ -573,7 +574,8 @@ fn population(
         }
         _ => "none: every row was compared and every exception is listed".into(),
     };
-    let facts = vec![
+    let pool = tape.pool.as_ref();
+    let mut facts = vec![
         fact("Tape", &tape.file.sha256),
         fact("Map", &summary.map_sha256),
         fact("Rows", summary.totals.rows),
@@ -584,6 +586,7 @@ fn population(
         fact("Ids of the records", &summary.population_sha256),
         fact("Sample", sample),
     ];
+    facts.extend(pool.map(|pool| fact("Records of the pool only", pool)));
     let note = "A sample has the rows with the smallest SHA-256 of seed, colon and the id of their record. Hashes are \
                 SHA-256.";
     section("Population", facts, note)

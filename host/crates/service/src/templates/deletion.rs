@@ -9,15 +9,19 @@ use holdfast_domain::id::{OrgId, TemplateId};
 use holdfast_domain::job::{ArchiveTemplate, NextStep};
 use holdfast_domain::template::Template;
 use holdfast_platform::access::credentials;
+use holdfast_platform::permits::legal_holds;
 use holdfast_platform::providers::provider;
 use holdfast_platform::{Caller, Core, ServiceError};
-use holdfast_store::{StoreError, WriteTransaction, jobs, open_links, templates};
+use holdfast_store::{
+    StoreError, WriteTransaction, jobs, legal_holds as holds, open_links, templates,
+};
 
 /// Deletes a template: nothing more is sent from it. Sent envelopes are unaffected.
 pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<Template, ServiceError> {
     let template = get(core, caller, id).await?;
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
+    legal_holds::permit_deletion(&mut tx, &caller.org).await?;
     remove(&mut tx, &template, &caller.actor, now).await?;
     tx.commit().await?;
 
@@ -111,7 +115,11 @@ const ARCHIVE_WAIT: Duration = Duration::from_secs(3600);
 pub async fn archive(core: &Core, org: &OrgId, id: &TemplateId) -> Result<NextStep, ServiceError> {
     let mut connection = core.store.read().await?;
     let template = templates::find(&mut connection, org, id).await?;
-    let in_use = templates::is_out_for_signing(&mut connection, org, id).await?;
+    // A provider may hide documents of an archived template, which a legal hold on the organization keeps.
+    let in_use = templates::is_out_for_signing(&mut connection, org, id).await?
+        || holds::on_organization(&mut connection, org)
+            .await?
+            .is_some();
     drop(connection);
 
     // A restored template is in use again. Its next deletion adds another job.

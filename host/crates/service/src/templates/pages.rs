@@ -13,9 +13,11 @@ use moka::future::Cache;
 
 use holdfast_adapters::files::StoredObjectKey;
 use holdfast_base::fair_queue::WorkOwner;
+use holdfast_components::rules::documents;
 use holdfast_components::rules::placement::{DocumentFacts, PageFacts, TextLine};
 use holdfast_domain::component::ComponentIdentity;
 use holdfast_domain::envelope::StoredFile;
+use holdfast_domain::facts::FactPlace;
 use holdfast_domain::id::OrgId;
 use holdfast_domain::template::Template;
 use holdfast_platform::documents::admit;
@@ -218,6 +220,44 @@ pub async fn picture(
         .try_get_with(key, draw)
         .await
         .map_err(ServiceError::shared)
+}
+
+/// Returns the surroundings of a place on a page as a PNG, with a frame around the place. Kept with the pictures of pages.
+pub async fn excerpt(
+    core: &Core,
+    pages: &PageCache,
+    org: &OrgId,
+    document: &StoredFile,
+    place: &FactPlace,
+) -> Result<Bytes, ServiceError> {
+    // A place may reach beyond the page, where nothing is to be seen.
+    let (x, y) = (place.x.clamp(0.0, 1.0), place.y.clamp(0.0, 1.0));
+    let (right, bottom) = (place.x + place.w, place.y + place.h);
+    let area = documents::Area {
+        page: place.page,
+        x,
+        y,
+        w: right.clamp(0.0, 1.0) - x,
+        h: bottom.clamp(0.0, 1.0) - y,
+    };
+    if area.w <= 0.0 || area.h <= 0.0 {
+        return Err(ServiceError::NotFound("Picture"));
+    }
+
+    let width = WIDTHS[1];
+    let priority = core.store.priority();
+    // An excerpt has no replaceable meaning, so the built-in renderer draws it.
+    let rules = core.components.embedded_documents(org, priority);
+    let draw = made_of(core, pages, document, async |pdf, owner| {
+        let rules = rules.clone().for_owner(owner);
+        Ok(rules.excerpt(pdf, area, width).await??.png.into())
+    });
+
+    let look = format!("{} {x} {y} {right} {bottom}", document.sha256);
+    let found = pages
+        .pictures
+        .try_get_with(((look, place.page), width), draw);
+    found.await.map_err(ServiceError::shared)
 }
 
 /// Returns the pages of a document with the entries of earlier signers. A text that is too long for its field adds

@@ -86,6 +86,23 @@ pub(super) async fn ledger_of(
     }
 }
 
+/// Returns the ledger of an envelope with a head that the quorum of witnesses has cosigned, if they do so in time.
+async fn cosigned_ledger(
+    core: &Core,
+    vault: &Vault,
+    envelope: &Envelope,
+) -> Result<CustodyLedger, ServiceError> {
+    let ledger = ledger_of(core, vault, envelope).await?;
+    let head = ledger.log.as_ref().map(|log| log.checkpoint.as_str());
+    let size = head.and_then(log::size_of).unwrap_or_default();
+    if log::cosignatures::wait(core, size).await? {
+        // Read again as a whole: another entry may have come meanwhile.
+        return ledger_of(core, vault, envelope).await;
+    }
+
+    Ok(ledger)
+}
+
 /// Returns the disclosures that the stored certificate names, each once, as `disclosures/<sha256>.txt`.
 async fn shown_disclosures(
     core: &Core,
@@ -314,7 +331,7 @@ async fn files(
     envelope: &Envelope,
     name_of_pdf: &str,
 ) -> Result<Vec<(String, BundleContent)>, ServiceError> {
-    let ledger = ledger_of(core, vault, envelope).await?;
+    let ledger = cosigned_ledger(core, vault, envelope).await?;
     let authoritative = envelope.record.authoritative.file();
     let mut files = Vec::new();
     for (name, file) in [

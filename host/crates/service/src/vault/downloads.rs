@@ -181,6 +181,11 @@ pub async fn redeem(core: &Core, token: &str, peek: bool) -> Result<FileDownload
     let envelope = envelopes::get(&mut connection, &link.org, &link.envelope)
         .await?
         .ok_or_else(unknown)?;
+    // A release that was made before a legal hold: its copy is not handed over while the hold is in force.
+    let is_released = matches!(link.file, LinkedFile::Archive | LinkedFile::PaperOriginal);
+    if is_released {
+        permits::legal_holds::check(&mut connection, None, &envelope).await?;
+    }
     drop(connection);
 
     // The file may have moved since the link was issued, for example by vault-out.
@@ -203,9 +208,11 @@ pub async fn redeem(core: &Core, token: &str, peek: bool) -> Result<FileDownload
     if (link.single_use || is_single_use(link.file)) && !peek {
         let now = core.clock.now();
         let mut tx = core.store.begin().await?;
-        if matches!(link.file, LinkedFile::Archive | LinkedFile::PaperOriginal) {
-            // A repeated release may end this link and issue another one at this moment.
-            envelopes::lock(&mut tx, &link.org, &link.envelope).await?;
+        if is_released {
+            // A repeated release may end this link and issue another one at this moment, or a hold be placed.
+            let envelope = envelopes::lock(&mut tx, &link.org, &link.envelope).await?;
+            let envelope = envelope.ok_or_else(unknown)?;
+            permits::legal_holds::permit(&mut tx, None, &envelope).await?;
         }
 
         // Compare-and-swap: of concurrent requests with a single-use link, one succeeds.

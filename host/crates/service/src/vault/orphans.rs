@@ -10,6 +10,7 @@ use holdfast_adapters::files::{PROBES, StorageArea, StoredObjectKey};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::job::{DeleteObject, JobPayload as _};
 use holdfast_platform::log;
+use holdfast_platform::permits::legal_holds;
 use holdfast_platform::{Core, ServiceError};
 use holdfast_store::{StoreError, chores, objects};
 
@@ -17,6 +18,9 @@ use holdfast_store::{StoreError, chores, objects};
 const AGE: Duration = Duration::from_secs(86_400);
 /// Interval of the sweep. One node runs it.
 const PERIOD: Duration = Duration::from_secs(86_400);
+
+/// Time until an object under a legal hold is looked at again.
+const HELD: Duration = Duration::from_secs(3600);
 
 /// Runs the sweep if it is due and no other node has claimed it.
 pub async fn sweep_when_due(core: &Core, vault: &Vault) -> Result<(), ServiceError> {
@@ -44,8 +48,12 @@ pub async fn sweep(core: &Core, vault: &Vault) -> Result<u64, ServiceError> {
         };
         if unwanted {
             // A backup that has begun will point to objects that exist now.
-            if held(core).await?.is_some() {
+            if backup(core).await?.is_some() {
                 break;
+            }
+            // Also of a replaced document, which may be what the case is about.
+            if under_hold(core, &key).await? {
+                continue;
             }
             core.files.delete(&key).await?;
             removed += 1;
@@ -81,8 +89,27 @@ async fn wanted(core: &Core, key: &StoredObjectKey) -> Result<bool, StoreError> 
     }
 }
 
+/// Returns the time until which an object stays: for a running backup, or for now under a legal hold.
+pub async fn held(core: &Core, key: &str) -> Result<Option<Timestamp>, ServiceError> {
+    if let Some(until) = backup(core).await? {
+        return Ok(Some(until));
+    }
+    let wait = core.config.sweep_interval.unwrap_or(HELD);
+    let is_held = under_hold(core, key).await?;
+    Ok(is_held.then(|| core.clock.now() + wait))
+}
+
+/// Whether a legal hold keeps an object of an organization.
+async fn under_hold(core: &Core, key: &str) -> Result<bool, ServiceError> {
+    let Some(key) = StoredObjectKey::parse(key) else {
+        return Ok(false);
+    };
+    let mut connection = core.store.read().await?;
+    legal_holds::keeps_objects(&mut connection, &key.org).await
+}
+
 /// Returns the time until which a running backup prevents removing objects.
-pub async fn held(core: &Core) -> Result<Option<Timestamp>, ServiceError> {
+async fn backup(core: &Core) -> Result<Option<Timestamp>, ServiceError> {
     let until = chores::due(&core.store, chores::BACKUP).await?;
     Ok(until.filter(|until| *until > core.clock.now()))
 }

@@ -16,6 +16,7 @@ use holdfast_domain::job::DeleteObject;
 use holdfast_domain::statement::SignedStatement;
 use holdfast_platform::events;
 use holdfast_platform::lookup;
+use holdfast_platform::permits::legal_holds;
 use holdfast_platform::permits::live_data::require_live;
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::downloads::LinkedFile;
@@ -84,8 +85,10 @@ async fn move_out(
     require_live(&envelope.org)?;
     let release = EnvelopeTrigger::VaultOut;
 
-    // Refuse early, before bytes are copied. Decided again under the lock below.
+    // Refuse early, before bytes are copied. Decided again under the lock below. A held record is not even asked for.
     lifecycle::next_status(core, &envelope, release).await?;
+    let asking = Some(&caller.org);
+    legal_holds::check(&mut *core.store.read().await?, asking, &envelope).await?;
     releases::require(core, caller, &envelope, &form, signed).await?;
     let archive = match envelope.record.authoritative.live() {
         Some(live) => {
@@ -116,6 +119,8 @@ async fn move_out(
     let mut tx = core.store.begin().await?;
     let (envelope, decided) =
         lifecycle::lock_for(core, &mut tx, &envelope.org, &envelope.id, release).await?;
+    // A repeat is refused, too: its links would give the released copy out once more.
+    legal_holds::permit(&mut tx, asking, &envelope).await?;
     let permit = releases::permit_release(core, &mut tx, caller, &envelope, &form, signed).await?;
     let earlier = match envelope.status {
         EnvelopeStatus::VaultedOut => Some(repeats::bind(&mut tx, &envelope, &form).await?),

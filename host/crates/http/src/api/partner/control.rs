@@ -9,11 +9,13 @@ use crate::error::HttpError;
 use crate::middleware::act::{ActOn, NewAct};
 use crate::middleware::caller::Authorized;
 use crate::middleware::extract::{
-    FileForm, MultipartForm, ResourceId, ValidJson, ValidQuery, page_and_limit,
+    FileForm, MultipartForm, PageWindow, ResourceId, ValidJson, ValidQuery, WholeListQuery,
+    page_and_limit,
 };
 use crate::middleware::once::IdempotencyKeyHeader;
 use crate::reply::{
-    Accepted, Created, CsvOrJsonLines, CursorReply, DataReply, FileReply, Found, Pdf, Zip,
+    Accepted, Created, CsvOrJsonLines, CursorReply, DataReply, FileReply, Found, PageReply, Pdf,
+    Zip,
 };
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::control::ControlStage;
@@ -43,6 +45,9 @@ use holdfast_store::control::{ListedPart, RecordFilter};
 
 #[derive(Deserialize, JsonSchema)]
 pub struct RecordsQuery {
+    /// Page number, from 1; not together with `starting_after`. Pages have numbers up to the 1000th item.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
     /// 1 to 100; 20 when absent.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<i64>,
@@ -60,7 +65,7 @@ pub struct RecordsQuery {
     changed_before: Option<Timestamp>,
     /// Returns only records of this transfer, for example of the one by which you bought them.
     transfer: Option<TransferId>,
-    /// Returns only records with this value in their metadata: `member:value`.
+    /// Returns only records with this value in their metadata: `member:value`, or `metadata[member]=value`.
     metadata: Option<String>,
 }
 
@@ -70,7 +75,8 @@ pub async fn list<C: Authorized>(
     user: C,
     ValidQuery(query): ValidQuery<RecordsQuery>,
 ) -> Result<CursorReply<RecordView>, HttpError> {
-    let (_, limit) = page_and_limit(None, query.limit, 20, 100)?;
+    let behind = query.starting_after.is_some();
+    let window = PageWindow::checked((query.page, query.limit), behind, 20, 100)?;
     let filter = RecordFilter {
         part: query.part.unwrap_or(ListedPart::Controller),
         stage: query.stage,
@@ -90,9 +96,8 @@ pub async fn list<C: Authorized>(
         after: query.starting_after,
     };
 
-    // One more, to know whether there is another page.
-    let found = control::list(&app, user.caller(), &filter, limit + 1).await?;
-    Ok(CursorReply::new(found, limit))
+    let found = control::list(&app, user.caller(), &filter, window.read()).await?;
+    Ok(window.reply(found))
 }
 
 pub async fn read<C: Authorized>(
@@ -152,6 +157,9 @@ pub async fn refuse<C: Authorized>(
 
 #[derive(Deserialize, JsonSchema)]
 pub struct TransfersQuery {
+    /// Page number, from 1; not together with `starting_after`. Pages have numbers up to the 1000th item.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
     /// 1 to 100; 20 when absent.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<i64>,
@@ -164,10 +172,10 @@ pub async fn transfers<C: Authorized>(
     user: C,
     ValidQuery(query): ValidQuery<TransfersQuery>,
 ) -> Result<CursorReply<TransferView>, HttpError> {
-    let (_, limit) = page_and_limit(None, query.limit, 20, 100)?;
     let after = query.starting_after.as_ref();
-    let found = transfer_service::list(&app, user.caller(), after, limit + 1).await?;
-    Ok(CursorReply::new(found, limit))
+    let window = PageWindow::checked((query.page, query.limit), after.is_some(), 20, 100)?;
+    let found = transfer_service::list(&app, user.caller(), after, window.read()).await?;
+    Ok(window.reply(found))
 }
 
 /// The records are offered in the background; `counts` and `state` of the transfer show the progress.
@@ -407,9 +415,9 @@ pub async fn invitation<C: Authorized>(
 pub async fn list_keys<C: Authorized>(
     State(app): State<App>,
     user: C,
-) -> Result<Found<Vec<PartyKeyView>>, HttpError> {
-    let keys = keys::list(&app, user.caller()).await?;
-    Ok(DataReply::new(&keys))
+    ValidQuery(query): ValidQuery<WholeListQuery>,
+) -> Result<PageReply<PartyKeyView>, HttpError> {
+    query.page_of(&keys::list(&app, user.caller()).await?)
 }
 
 /// Without `proof`, the answer is a draft of the statement to sign. From the registration on, every act of

@@ -67,14 +67,14 @@ pub struct ListQuery {
     created_before: Option<Timestamp>,
     /// Returns only envelopes that were changed at this time or later.
     updated_after: Option<Timestamp>,
-    /// Returns only envelopes with this value in their metadata: `member:value`.
+    /// Returns only envelopes with this value in their metadata: `member:value`, or `metadata[member]=value`.
     metadata: Option<String>,
     /// Returns only envelopes with this address among their signers.
     signer_email: Option<String>,
     /// Returns only envelopes of this batch.
     batch: Option<String>,
     /// Last id of the page before. The next page follows it, whatever was added meanwhile; not together with `page`.
-    starting_after: Option<String>,
+    starting_after: Option<EnvelopeId>,
 }
 
 impl ListQuery {
@@ -88,10 +88,11 @@ impl ListQuery {
             &self.metadata,
             &self.signer_email,
             &self.batch,
-            &self.starting_after,
         ];
 
-        times.iter().all(Option::is_none) && texts.into_iter().all(Option::is_none)
+        times.iter().all(Option::is_none)
+            && texts.into_iter().all(Option::is_none)
+            && self.starting_after.is_none()
     }
 
     /// Returns the search; none if an id in it is malformed, and so fits nothing.
@@ -114,9 +115,8 @@ impl ListQuery {
         let ids = (
             parsed(self.customer_id.as_ref(), CustomerId::parse),
             parsed(self.batch.as_ref(), BatchId::parse),
-            parsed(self.starting_after.as_ref(), EnvelopeId::parse),
         );
-        let (Some(customer), Some(batch), Some(after)) = ids else {
+        let (Some(customer), Some(batch)) = ids else {
             return Ok(None);
         };
 
@@ -130,7 +130,7 @@ impl ListQuery {
             metadata,
             signer_email: self.signer_email.clone(),
             batch,
-            after,
+            after: self.starting_after.clone(),
             ..EnvelopeSearch::default()
         }))
     }

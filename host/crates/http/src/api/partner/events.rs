@@ -15,6 +15,7 @@ use crate::middleware::caller::{PartnerCaller, WebhooksListen};
 use crate::middleware::extract::{ResourceId, ValidQuery, page_and_limit};
 use crate::reply::{Created, CursorReply, DataReply, Found};
 use holdfast_domain::event::EventType;
+use holdfast_domain::id::EventId;
 use holdfast_platform::access::BeginningCredential;
 use holdfast_platform::webhooks::deliveries::DeliveryView;
 use holdfast_platform::webhooks::feed::{self, EventView, FeedStart};
@@ -29,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(500);
 pub struct EventsQuery {
     /// Last event of the page before, or the last one that you handled. The oldest event that is kept begins the feed
     /// when absent.
-    starting_after: Option<String>,
+    starting_after: Option<EventId>,
     /// `true`: the newest events instead, to begin behind them. Not together with `starting_after`.
     newest: Option<bool>,
     /// Types of events, separated by commas; all when absent.

@@ -4,21 +4,23 @@ use std::collections::BTreeMap;
 
 use axum::extract::State;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::HttpError;
 use crate::middleware::caller::Authorized;
 use crate::middleware::extract::{
-    MultipartForm, ResourceId, TapeMapPath, ValidJson, ValidQuery, page_and_limit,
+    MultipartForm, ResourceId, TapeLinePath, TapeMapPath, ValidJson, ValidQuery, page_and_limit,
 };
 use crate::middleware::once::IdempotencyKeyHeader;
-use crate::reply::{Accepted, CsvOrJsonOrPdf, CursorReply, DataReply, FileReply, Found};
+use crate::reply::{Accepted, CsvOrJsonOrPdf, CursorReply, DataReply, FileReply, Found, Png};
 use holdfast_domain::id::TapeId;
 use holdfast_domain::tape::{RowStatus, Severity, TapeFormat, TapeMap, TapePart};
 use holdfast_service::App;
 use holdfast_service::tapes::maps::{self, TapeMapView};
 use holdfast_service::tapes::report::{self, ReportFile, ReportFormat, ReportOptions};
-use holdfast_service::tapes::{self, SentMap, SentTape, TAPE_LIMIT, TapeRowView, TapeView};
+use holdfast_service::tapes::{
+    self, SentMap, SentTape, TAPE_LIMIT, TapeRowView, TapeView, picture, removal,
+};
 use holdfast_store::tapes::RowFilter;
 
 /// Form with a tape.
@@ -43,6 +45,19 @@ pub struct TapeForm {
     /// Looks rows up only in records in which you have this part: `controller`, `named`, `pledgee` or `originator`. Any
     /// part when absent.
     part: Option<String>,
+    /// Id of a transfer that you sell or buy in: rows are looked up only in its records, and `unlisted` are those of them
+    /// that no row lists. All records when absent.
+    pool: Option<String>,
+}
+
+/// A deleted tape.
+#[derive(Serialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "tape_id": "tap_01jdk7m3e8f4x9s2w5v6b0c1dc", "deleted": true }]))]
+pub struct DeletedTape {
+    /// Id of the tape.
+    tape_id: TapeId,
+    /// Always true.
+    deleted: bool,
 }
 
 /// Builds a tape of the texts of a form.
@@ -88,6 +103,7 @@ pub fn sent(
         format,
         map,
         part,
+        pool: take("pool"),
     })
 }
 
@@ -138,6 +154,20 @@ pub async fn read<C: Authorized>(
     Ok(DataReply::new(&tape))
 }
 
+/// Deletes the file and the results, also while the tape is being checked. Your ledger keeps the digests of the file and
+/// of the result, and has the entry `tape.deleted`. The next tape of this name is compared in full.
+pub async fn delete<C: Authorized>(
+    State(app): State<App>,
+    user: C,
+    ResourceId(id): ResourceId,
+) -> Result<Found<DeletedTape>, HttpError> {
+    let tape_id = removal::delete(&app, user.caller(), &id).await?;
+    Ok(DataReply::new(&DeletedTape {
+        tape_id,
+        deleted: true,
+    }))
+}
+
 #[derive(Deserialize, JsonSchema)]
 pub struct TapeRowsQuery {
     /// 1 to 1,000; 100 when absent.
@@ -170,6 +200,27 @@ pub async fn rows<C: Authorized>(
     let after = query.starting_after.unwrap_or(0);
     let found = tapes::rows(&app, user.caller(), &id, filter, after, limit + 1).await?;
     Ok(CursorReply::new(found, limit))
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct TapePictureQuery {
+    /// Number of the finding in the row, from 0; the first one with a place when absent.
+    finding: Option<usize>,
+}
+
+/// Shows the page of the contract around the place of a finding, with a frame around the place. 404 for a finding without a
+/// place, and for a record in which you have no part any more.
+pub async fn place<C: Authorized>(
+    State(app): State<App>,
+    user: C,
+    ResourceId(id): ResourceId,
+    TapeLinePath(line): TapeLinePath,
+    ValidQuery(query): ValidQuery<TapePictureQuery>,
+) -> Result<FileReply<Png>, HttpError> {
+    // A line that is no number is in no tape.
+    let line = line.parse().unwrap_or(-1);
+    let drawn = picture::picture(&app, &app.pages, user.caller(), &id, line, query.finding).await?;
+    FileReply::of_bytes(&app, &format!("{id}-{line}.png"), &drawn).await
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -7,9 +7,10 @@ use serde::Deserialize;
 use crate::error::HttpError;
 use crate::middleware::act::NewAct;
 use crate::middleware::caller::{EnvelopesRead, EnvelopesWrite, PartnerCaller};
-use crate::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_limit};
+use crate::middleware::extract::{PageWindow, ResourceId, ValidJson, ValidQuery};
 use crate::middleware::once::IdempotencyKeyHeader;
 use crate::reply::{CursorReply, DataReply, Found};
+use holdfast_domain::id::MessageId;
 use holdfast_domain::test_mode::TestMessage;
 use holdfast_service::App;
 use holdfast_service::test_mode::{
@@ -18,12 +19,15 @@ use holdfast_service::test_mode::{
 
 #[derive(Deserialize, JsonSchema)]
 pub struct InboxQuery {
+    /// Page number, from 1; not together with `starting_after`. Pages have numbers up to the 1000th item.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
     /// E-mail address or telephone number.
     to: Option<String>,
     /// Messages about this envelope only.
     envelope_id: Option<String>,
     /// Last message of the page before.
-    starting_after: Option<String>,
+    starting_after: Option<MessageId>,
     /// 1 to 100; 20 when absent.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<i64>,
@@ -35,18 +39,18 @@ pub async fn inbox(
     partner: PartnerCaller<EnvelopesRead>,
     ValidQuery(query): ValidQuery<InboxQuery>,
 ) -> Result<CursorReply<TestMessage>, HttpError> {
-    let (_, limit) = page_and_limit(None, query.limit, 20, 100)?;
     let (envelope, after) = (query.envelope_id, query.starting_after);
+    let window = PageWindow::checked((query.page, query.limit), after.is_some(), 20, 100)?;
     let found = test_mode::inbox(
         &app,
         &partner.caller,
         query.to,
         envelope.as_deref(),
-        after.as_deref(),
-        limit + 1,
+        after,
+        window.read(),
     );
 
-    Ok(CursorReply::new(found.await?, limit))
+    Ok(window.reply(found.await?))
 }
 
 /// Signs in the place of the signers.

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use crate::error::HttpError;
 use crate::middleware::act::{BareAct, NewAct};
 use crate::middleware::caller::{WebCaller, may};
-use crate::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_limit};
-use crate::reply::{Created, CursorReply, DataReply, Found};
+use crate::middleware::extract::{PageWindow, ResourceId, ValidJson, ValidQuery, WholeListQuery};
+use crate::reply::{Created, CursorReply, DataReply, Found, PageReply};
 use holdfast_domain::id::EnvelopeId;
 use holdfast_platform::access::api_keys::{self, ApiKeyView, IssuedKey, KeyChange, NewKey};
 use holdfast_platform::access::audit::{self, AuditEntry};
@@ -20,9 +20,9 @@ use holdfast_service::vault::integrity::{self, IntegrityFinding};
 pub async fn keys(
     State(app): State<App>,
     user: WebCaller<may::Integrate>,
-) -> Result<Found<Vec<ApiKeyView>>, HttpError> {
-    let keys = api_keys::list(&app, &user.caller.org).await?;
-    Ok(DataReply::new(&keys))
+    ValidQuery(query): ValidQuery<WholeListQuery>,
+) -> Result<PageReply<ApiKeyView>, HttpError> {
+    query.page_of(&api_keys::list(&app, &user.caller.org).await?)
 }
 
 /// A key can do everything that its scopes permit, so that owners and admins give it. Developers see and end keys.
@@ -98,6 +98,9 @@ pub async fn remove_link_host(
 
 #[derive(Deserialize, JsonSchema)]
 pub struct AuditQuery {
+    /// Page number, from 1; not together with `starting_after`. Pages have numbers up to the 1000th item.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
     /// Last id of the page before.
     starting_after: Option<String>,
     /// 1 to 100; 50 when absent.
@@ -112,14 +115,17 @@ pub async fn audit_log(
     user: WebCaller<may::Audit>,
     ValidQuery(query): ValidQuery<AuditQuery>,
 ) -> Result<CursorReply<AuditEntry>, HttpError> {
-    let (_, limit) = page_and_limit(None, query.limit, 50, 100)?;
     let after = query.starting_after.as_deref();
-    let entries = audit::list(&app, &user.caller, after, limit + 1).await?;
-    Ok(CursorReply::new(entries, limit))
+    let window = PageWindow::checked((query.page, query.limit), after.is_some(), 50, 100)?;
+    let entries = audit::list(&app, &user.caller, after, window.read()).await?;
+    Ok(window.reply(entries))
 }
 
 #[derive(Deserialize, JsonSchema)]
 pub struct FindingsQuery {
+    /// Page number, from 1; not together with `starting_after`. Pages have numbers up to the 1000th item.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
     /// Last envelope of the page before.
     starting_after: Option<EnvelopeId>,
     /// 1 to 100; 20 when absent.
@@ -133,8 +139,8 @@ pub async fn findings(
     user: WebCaller<may::Audit>,
     ValidQuery(query): ValidQuery<FindingsQuery>,
 ) -> Result<CursorReply<IntegrityFinding>, HttpError> {
-    let (_, limit) = page_and_limit(None, query.limit, 20, 100)?;
     let after = query.starting_after.as_ref();
-    let found = integrity::findings(&app, &user.caller, after, limit + 1).await?;
-    Ok(CursorReply::new(found, limit))
+    let window = PageWindow::checked((query.page, query.limit), after.is_some(), 20, 100)?;
+    let found = integrity::findings(&app, &user.caller, after, window.read()).await?;
+    Ok(window.reply(found))
 }

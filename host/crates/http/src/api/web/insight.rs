@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::HttpError;
 use crate::middleware::caller::{WebCaller, may};
-use crate::middleware::extract::{ResourceId, ValidJson, ValidQuery, page_and_limit};
-use crate::reply::{CursorReply, DataReply, Found};
+use crate::middleware::extract::{PageWindow, ResourceId, ValidJson, ValidQuery, WholeListQuery};
+use crate::reply::{CursorReply, DataReply, Found, PageReply};
 use holdfast_domain::id::{EnvelopeId, RequestId};
 use holdfast_platform::ServiceError;
 use holdfast_platform::components::changes::ChangeOfficer;
@@ -36,6 +36,9 @@ pub async fn usage(
 
 #[derive(Deserialize, JsonSchema)]
 pub struct RequestLogQuery {
+    /// Page number, from 1; not together with `starting_after`. Pages have numbers up to the 1000th item.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
     /// Id of an API key, a token or a session.
     credential: Option<String>,
     /// Begin of the path, such as `/api/v2/partner/envelopes`.
@@ -72,7 +75,8 @@ pub async fn request_log(
     user: WebCaller<may::Integrate>,
     ValidQuery(query): ValidQuery<RequestLogQuery>,
 ) -> Result<CursorReply<LoggedRequest>, HttpError> {
-    let (_, limit) = page_and_limit(None, query.limit, 20, 100)?;
+    let behind = query.starting_after.is_some();
+    let window = PageWindow::checked((query.page, query.limit), behind, 20, 100)?;
     let wrong =
         || HttpError::bad_request("status must be a status such as 404, or a class such as 4xx");
     let statuses = match &query.status {
@@ -89,8 +93,8 @@ pub async fn request_log(
         after: query.starting_after,
     };
 
-    let found = request_log::list(&app, &user.caller.org, &search, limit + 1).await?;
-    Ok(CursorReply::new(found, limit))
+    let found = request_log::list(&app, &user.caller.org, &search, window.read()).await?;
+    Ok(window.reply(found))
 }
 
 pub async fn logged_request(
@@ -154,9 +158,10 @@ fn operates(app: &App, user: &WebCaller<may::Administer>) -> Result<(), ServiceE
 pub async fn disputes(
     State(app): State<App>,
     user: WebCaller<may::Administer>,
-) -> Result<Found<Vec<OperatorDisputeView>>, HttpError> {
+    ValidQuery(query): ValidQuery<WholeListQuery>,
+) -> Result<PageReply<OperatorDisputeView>, HttpError> {
     operates(&app, &user)?;
-    Ok(DataReply::new(&disputes::list(&app).await?))
+    query.page_of(&disputes::list(&app).await?)
 }
 
 /// It takes effect when another operator approves it. Both sides see the reason.

@@ -5,6 +5,7 @@ pub mod bulk;
 pub mod customers;
 pub mod fact_maps;
 pub mod funding_packs;
+pub mod holds;
 pub mod insight;
 pub mod packages;
 pub mod search;
@@ -34,6 +35,7 @@ use holdfast_service::builder::{self, IssuedSession, StartSession};
 use holdfast_service::envelopes;
 use holdfast_service::envelopes::consent::{self, EnvelopeConsent, VaultConsent};
 use holdfast_service::envelopes::sending::{self, SendEnvelope};
+use holdfast_service::retention::{self, RetentionView};
 use holdfast_service::vault::{custody, vault_in};
 
 /// Envelope as its own organization sees it.
@@ -55,6 +57,9 @@ pub struct OwnEnvelope {
     envelope: EnvelopeView,
     /// Reason why a signed envelope is not in the vault yet. Vault-in is retried until it succeeds.
     vault_error: Option<VaultError>,
+    /// How long the record is kept. Absent if no retention schedule matches it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retention: Option<RetentionView>,
 }
 
 /// Failed step of a vault-in.
@@ -76,6 +81,7 @@ pub async fn envelope(
     let envelope = envelopes::get(&app, &caller, &id).await?;
     // Partners do not see it: the message can name the organization's provider instances.
     let failure = vault_in::failure(&app, &envelope).await?;
+    let retention = retention::of(&app, &envelope).await?;
     Ok(DataReply::new(&OwnEnvelope {
         envelope: EnvelopeView::from(&envelope),
         vault_error: failure.map(|failure| VaultError {
@@ -84,6 +90,7 @@ pub async fn envelope(
             failures: failure.count,
             failed_at: failure.at,
         }),
+        retention,
     }))
 }
 

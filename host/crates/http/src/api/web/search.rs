@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::HttpError;
 use crate::middleware::caller::{WebCaller, may};
-use crate::middleware::extract::{ValidQuery, page_and_limit};
+use crate::middleware::extract::{PageWindow, ValidQuery};
 use crate::reply::CursorReply;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{EnvelopeKind, EnvelopeStatus, PaymentStatus, SecuredParty};
@@ -20,6 +20,9 @@ const TEXT_LIMIT: usize = 200;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct SearchQuery {
+    /// Page number, from 1; not together with `starting_after`. Pages have numbers up to the 1000th item.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
     /// Id, begin of the external id, or a part of the name, or of the name or address of a signer; at most 200
     /// characters. Case of ASCII letters does not matter.
     q: Option<String>,
@@ -99,7 +102,8 @@ pub async fn search(
     WebCaller { caller, .. }: WebCaller<may::ReadEnvelopes>,
     ValidQuery(query): ValidQuery<SearchQuery>,
 ) -> Result<CursorReply<EnvelopeHit>, HttpError> {
-    let (_, limit) = page_and_limit(None, query.limit, 20, 100)?;
+    let behind = query.starting_after.is_some();
+    let window = PageWindow::checked((query.page, query.limit), behind, 20, 100)?;
     let text = words("q", query.q)?;
     if query
         .score_below
@@ -126,10 +130,9 @@ pub async fn search(
         ..EnvelopeSearch::default()
     };
 
-    // One more than shown, to know whether another page follows.
-    let found = envelopes::search(&app, &caller, &search, limit + 1).await?;
+    let found = envelopes::search(&app, &caller, &search, window.read()).await?;
     let hits = found.into_iter().map(EnvelopeHit::from).collect();
-    Ok(CursorReply::new(hits, limit))
+    Ok(window.reply(hits))
 }
 
 /// Reads a text to search for; none if it is empty.

@@ -8,7 +8,8 @@ use crate::api::partner::templates::fields;
 use crate::error::HttpError;
 use crate::middleware::caller::{WebCaller, may};
 use crate::middleware::extract::{
-    JsonOrForm, MultipartForm, ResourceId, ValidJson, ValidQuery, page_and_limit, valid,
+    JsonOrForm, MultipartForm, ResourceId, ValidJson, ValidQuery, WholeListQuery, page_and_limit,
+    valid,
 };
 use crate::middleware::once::IdempotencyKeyHeader;
 use crate::reply::{
@@ -453,12 +454,13 @@ pub async fn list_versions(
     State(app): State<App>,
     WebCaller { caller, .. }: WebCaller<may::ReadEnvelopes>,
     ResourceId(id): ResourceId,
-) -> Result<Found<Vec<TemplateVersionView>>, HttpError> {
+    ValidQuery(query): ValidQuery<WholeListQuery>,
+) -> Result<PageReply<TemplateVersionView>, HttpError> {
     let found = versions::list(&app, &caller, &id).await?;
     // The newest one is sent.
     let views = found.iter().enumerate();
     let views = views.map(|(index, version)| TemplateVersionView::new(version, index == 0));
-    Ok(DataReply::new(&views.collect::<Vec<_>>()))
+    query.page_of(&views.collect::<Vec<_>>())
 }
 
 /// Makes a version of another document, or of an earlier version, and shows what becomes of the fields.

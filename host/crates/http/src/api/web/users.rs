@@ -4,8 +4,8 @@ use axum::extract::State;
 
 use crate::error::HttpError;
 use crate::middleware::caller::{WebCaller, may};
-use crate::middleware::extract::{ResourceId, ValidJson};
-use crate::reply::{Created, DataReply, Found};
+use crate::middleware::extract::{ResourceId, ValidJson, ValidQuery, WholeListQuery};
+use crate::reply::{Created, DataReply, Found, PageReply};
 use holdfast_platform::access::users::{self, ChangeUser, NewUser, UserManager, UserView};
 use holdfast_service::App;
 
@@ -19,9 +19,9 @@ fn manager(user: &WebCaller<may::Administer>) -> UserManager<'_> {
 pub async fn list(
     State(app): State<App>,
     user: WebCaller<may::Administer>,
-) -> Result<Found<Vec<UserView>>, HttpError> {
-    let users = users::list(&app, &user.caller.org).await?;
-    Ok(DataReply::new(&users))
+    ValidQuery(query): ValidQuery<WholeListQuery>,
+) -> Result<PageReply<UserView>, HttpError> {
+    query.page_of(&users::list(&app, &user.caller.org).await?)
 }
 
 /// The link to sign in goes to the address only, so no user can act in the name of another. Owners manage owners.

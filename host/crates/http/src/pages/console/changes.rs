@@ -27,7 +27,8 @@ use holdfast_platform::components::changes::{
 use holdfast_platform::components::{self, ComponentOwner, ComponentView};
 use holdfast_service::App;
 
-fn officer(visitor: &Visitor) -> ChangeOfficer {
+/// Returns the person who asks for, or makes, a change that takes two people.
+pub fn officer(visitor: &Visitor) -> ChangeOfficer {
     ChangeOfficer {
         caller: visitor.caller.clone(),
         role: visitor.signed_in.user.role,
@@ -185,7 +186,7 @@ fn generated_comparison(texts: Texts, generated: &GeneratedComparison) -> Markup
 }
 
 /// Parses a local time of a form, which is in UTC; none if it is empty.
-fn moment(text: &str) -> Result<Option<Timestamp>, ServiceError> {
+pub fn moment(text: &str) -> Result<Option<Timestamp>, ServiceError> {
     if text.is_empty() {
         return Ok(None);
     }

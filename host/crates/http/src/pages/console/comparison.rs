@@ -154,8 +154,8 @@ fn past_table(texts: Texts, groups: &[&DifferenceGroup]) -> Markup {
                 td { (check_name(&group.check)) }
                 td { (direction(texts, group.direction)) }
                 td { (group.count) }
-                td { (said(&one.before, one.before_sentence.as_deref())) }
-                td { (said(&one.after, one.after_sentence.as_deref())) }
+                td { (said(texts, &one.before, one.before_sentence.as_deref())) }
+                td { (said(texts, &one.after, one.after_sentence.as_deref())) }
                 td { code { (one.record_id) } }
             }
         }
@@ -185,11 +185,11 @@ fn generated_table(texts: Texts, groups: &[&BehaviourGroup]) -> Markup {
                         br;
                         // Authors of rules know the path.
                         span title=(change.field) { (fact_name(&change.field)) } ": "
-                        code { (plain(&change.from)) " → " (plain(&change.to)) }
+                        code { (plain(texts, &change.from)) " → " (plain(texts, &change.to)) }
                     }
                 }
-                td { (said(&one.before, one.before_sentence.as_deref())) }
-                td { (said(&one.after, one.after_sentence.as_deref())) }
+                td { (said(texts, &one.before, one.before_sentence.as_deref())) }
+                td { (said(texts, &one.after, one.after_sentence.as_deref())) }
             }
         }
     };
@@ -235,16 +235,18 @@ fn check_name(name: &str) -> String {
     }
 }
 
-fn plain(value: &Value) -> String {
+fn plain(texts: Texts, value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
+        Value::Bool(true) => texts.text("yes"),
+        Value::Bool(false) => texts.text("no"),
         other => other.to_string(),
     }
 }
 
-fn said(value: &Value, sentence: Option<&str>) -> Markup {
+fn said(texts: Texts, value: &Value, sentence: Option<&str>) -> Markup {
     html! {
-        code { (plain(value)) }
+        code { (plain(texts, value)) }
         @if let Some(sentence) = sentence { br; (sentence) }
     }
 }
@@ -302,6 +304,10 @@ mod tests {
         assert!(page.contains(row), "{page}");
         assert!(!page.contains(r#"<th scope="row">score"#), "{page}");
         assert!(!page.contains(r#"<th scope="row">Worded"#), "{page}");
+        assert!(
+            page.contains("<code>Yes</code>") && !page.contains("true"),
+            "{page}"
+        );
 
         let (shown, folded) = page.split_once("Only texts differ: 1").unwrap();
         assert!(shown.contains("<td>score</td>") && !shown.contains("<td>Worded</td>"));

@@ -12,7 +12,8 @@ use super::PATH;
 use super::envelope::{pages_of, pictures};
 use super::envelopes::unrecorded;
 use super::forms::{FormView, RefusedForm, TextField};
-use super::navigation::{Place, encoded, failed};
+use super::funding;
+use super::navigation::{PageResult, Place, encoded, failed};
 use super::sending::{PARTY_FIELDS, choice_page, filled, value_field, value_name};
 use super::sign_on::open_builder;
 use super::signed_in::{ConsoleForm, Visitor};
@@ -33,6 +34,7 @@ use holdfast_service::envelopes::drafts::{
 };
 use holdfast_service::envelopes::planned_sending::{self, PlanSending};
 use holdfast_service::envelopes::sending::{self, SendEnvelope};
+use holdfast_service::funding::FindingView;
 use holdfast_service::templates;
 use holdfast_service::templates::variables::VariableValues;
 
@@ -191,9 +193,7 @@ fn redirect(step: DraftStep, draft: &str) -> Response {
 
 /// Reads a draft for a page. An envelope that was sent meanwhile leads to its own page.
 async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<Draft, Response> {
-    if let Some(refused) = visitor.refusal(Permission::Send) {
-        return Err(refused);
-    }
+    visitor.require(Permission::Send)?;
 
     drafts::get(app, &visitor.caller, id)
         .await
@@ -215,26 +215,18 @@ struct DocumentParts {
 }
 
 /// Takes a document as a new draft. Fields come from its tags.
-pub async fn upload(State(app): State<App>, request: Request) -> Response {
-    received(&app, request)
-        .await
-        .unwrap_or_else(|answer| answer)
-}
-
-async fn received(app: &App, request: Request) -> Result<Response, Response> {
+pub async fn upload(State(app): State<App>, request: Request) -> PageResult {
     // The session is checked before the body is read, so that a stranger uploads nothing.
     let (mut parts, body) = request.into_parts();
-    let visitor = Visitor::from_request_parts(&mut parts, app).await?;
-    if let Some(refused) = visitor.refusal(Permission::Send) {
-        return Err(refused);
-    }
+    let visitor = Visitor::from_request_parts(&mut parts, &app).await?;
+    visitor.require(Permission::Send)?;
 
-    let form = visitor.upload::<DocumentParts>(app, Request::from_parts(parts, body));
+    let form = visitor.upload::<DocumentParts>(&app, Request::from_parts(parts, body));
     let mut form: MultipartForm<DocumentParts> = form.await?;
     let made = async {
         let file = form.file()?;
         let name = document_name(visitor.texts, file.file_name.as_deref());
-        let draft = drafts::of_upload(app, &app.pages, &visitor.caller, name, file).await?;
+        let draft = drafts::of_upload(&app, &app.pages, &visitor.caller, name, file).await?;
         Ok::<_, HttpError>(draft)
     };
     match made.await {
@@ -243,7 +235,7 @@ async fn received(app: &App, request: Request) -> Result<Response, Response> {
             let action = format!("{PATH}/drafts");
             let members = [("file".to_owned(), "file".to_owned())];
             let refused = RefusedForm::of(&action, &BTreeMap::new(), error, &members)?;
-            Ok(choice_page(app, &visitor, Some(&refused)).await)
+            choice_page(&app, &visitor, Some(&refused)).await
         }
     }
 }
@@ -270,16 +262,12 @@ fn document_name(texts: Texts, file: Option<&str>) -> String {
 }
 
 /// Begins a draft of a template, with the values of its variables.
-pub async fn of_template(State(app): State<App>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
+pub async fn of_template(State(app): State<App>, form: ConsoleForm) -> PageResult {
+    form.visitor.require(Permission::Send)?;
 
     let (caller, id) = (&form.visitor.caller, form.value("template"));
-    let variables = match templates::get(&app, caller, id).await {
-        Ok(template) => template.variables().to_vec(),
-        Err(error) => return failed(error),
-    };
+    let template = templates::get(&app, caller, id).await?;
+    let variables = template.variables().to_vec();
     let mut values = VariableValues::new();
     let mut fields = Vec::new();
     for (index, variable) in variables.into_iter().enumerate() {
@@ -292,37 +280,32 @@ pub async fn of_template(State(app): State<App>, form: ConsoleForm) -> Response 
     }
 
     match drafts::of_template(&app, &app.pages, caller, id, values).await {
-        Ok(draft) => redirect(DraftStep::People, draft.id.as_str()),
+        Ok(draft) => Ok(redirect(DraftStep::People, draft.id.as_str())),
         // Only the page of a template with variables has a form that can be corrected.
-        Err(error) if fields.is_empty() => failed(error),
-        Err(error) => match form.refused_with(error, &fields) {
-            Ok(refused) => show_again(&app, &form.visitor, id, Some(&refused)).await,
-            Err(answer) => answer,
-        },
+        Err(error) if fields.is_empty() => Err(error.into()),
+        Err(error) => {
+            let refused = form.refused_with(error, &fields)?;
+            show_again(&app, &form.visitor, id, Some(&refused)).await
+        }
     }
 }
 
 /// Leads to the first step of a draft that is not complete.
-pub async fn open(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> Response {
-    let opened = async {
-        let draft = read(&app, &visitor, &id).await?;
-        drafts::problems(&app, &draft).await.map_err(failed)
-    };
-    match opened.await {
-        Ok(problems) => {
-            let first = problems.iter().map(|one| DraftStep::of(one.part)).min();
-            redirect(first.unwrap_or(DraftStep::Review), &id)
-        }
-        Err(answer) => answer,
-    }
+pub async fn open(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> PageResult {
+    let draft = read(&app, &visitor, &id).await?;
+    let problems = drafts::problems(&app, &draft).await?;
+    let first = problems.iter().map(|one| DraftStep::of(one.part)).min();
+    Ok(redirect(first.unwrap_or(DraftStep::Review), &id))
 }
 
 /// Shows the people of a draft.
-pub async fn people(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> Response {
-    match read(&app, &visitor, &id).await {
-        Ok(draft) => people_page(&visitor, &draft, (0, 0), None),
-        Err(answer) => answer,
-    }
+pub async fn people(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> PageResult {
+    let draft = read(&app, &visitor, &id).await?;
+    Ok(people_page(&visitor, &draft, (0, 0), None))
 }
 
 /// Shows the form of the people with at least so many rows for signers and for recipients.
@@ -604,11 +587,8 @@ pub async fn save_people(
     State(app): State<App>,
     Path(id): Path<String>,
     mut form: ConsoleForm,
-) -> Response {
-    let draft = match read(&app, &form.visitor, &id).await {
-        Ok(draft) => draft,
-        Err(answer) => return answer,
-    };
+) -> PageResult {
+    let draft = read(&app, &form.visitor, &id).await?;
     let signers = close_gaps(&mut form.values, &OF_SIGNER);
     let copies = close_gaps(&mut form.values, &OF_RECIPIENT);
     let rows = match form.value("more") {
@@ -617,7 +597,8 @@ pub async fn save_people(
         _ => None,
     };
     if let Some(rows) = rows {
-        return people_page(&form.visitor, &draft, rows, Some(&form.kept()));
+        let kept = form.kept();
+        return Ok(people_page(&form.visitor, &draft, rows, Some(&kept)));
     }
 
     let saved = match valid::<DraftPeople>(people_of(&form, signers, copies)) {
@@ -627,19 +608,23 @@ pub async fn save_people(
         Err(error) => Err(error),
     };
     let renamed = [("signers".to_owned(), "name-0".to_owned())];
-    match saved.map_err(|error| form.refused_with(error, &renamed)) {
-        Ok(()) => redirect(DraftStep::Fields, &id),
-        Err(Ok(refused)) => people_page(&form.visitor, &draft, (signers, copies), Some(&refused)),
-        Err(Err(answer)) => answer,
+    match saved {
+        Ok(()) => Ok(redirect(DraftStep::Fields, &id)),
+        Err(error) => {
+            let refused = form.refused_with(error, &renamed)?;
+            let rows = (signers, copies);
+            Ok(people_page(&form.visitor, &draft, rows, Some(&refused)))
+        }
     }
 }
 
 /// Shows the fields of a draft by role, and the way to the builder.
-pub async fn fields(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> Response {
-    let draft = match read(&app, &visitor, &id).await {
-        Ok(draft) => draft,
-        Err(answer) => return answer,
-    };
+pub async fn fields(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> PageResult {
+    let draft = read(&app, &visitor, &id).await?;
     let texts = visitor.texts;
     let template = draft.template.as_ref();
     let template = template.filter(|template| !template.fields.is_empty());
@@ -676,7 +661,7 @@ pub async fn fields(State(app): State<App>, visitor: Visitor, Path(id): Path<Str
         }
     };
 
-    step_page(&visitor, &draft, DraftStep::Fields, body, None)
+    Ok(step_page(&visitor, &draft, DraftStep::Fields, body, None))
 }
 
 /// Opens the builder, which leads back to the step.
@@ -684,21 +669,21 @@ pub async fn place_fields(
     State(app): State<App>,
     Path(id): Path<String>,
     form: ConsoleForm,
-) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
+) -> PageResult {
+    form.visitor.require(Permission::Send)?;
 
     let back = DraftStep::Fields.address(&id);
-    open_builder(&app, &form.visitor, ("envelope_id", &id), &back).await
+    Ok(open_builder(&app, &form.visitor, ("envelope_id", &id), &back).await)
 }
 
 /// Shows the details of a draft.
-pub async fn details(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> Response {
-    match read(&app, &visitor, &id).await {
-        Ok(draft) => details_page(&visitor, &draft, None),
-        Err(answer) => answer,
-    }
+pub async fn details(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> PageResult {
+    let draft = read(&app, &visitor, &id).await?;
+    Ok(details_page(&visitor, &draft, None))
 }
 
 fn details_page(visitor: &Visitor, draft: &Draft, refused: Option<&RefusedForm>) -> Response {
@@ -926,11 +911,8 @@ pub async fn save_details(
     State(app): State<App>,
     Path(id): Path<String>,
     form: ConsoleForm,
-) -> Response {
-    let draft = match read(&app, &form.visitor, &id).await {
-        Ok(draft) => draft,
-        Err(answer) => return answer,
-    };
+) -> PageResult {
+    let draft = read(&app, &form.visitor, &id).await?;
     let saved = match valid::<DraftDetails>(details_of(&draft, &form)) {
         Ok(details) => drafts::set_details(&app, &form.visitor.caller, &id, details)
             .await
@@ -943,32 +925,35 @@ pub async fn save_details(
         ("secured_party", "party_name"),
     ];
     let renamed = renamed.map(|(member, field)| (member.to_owned(), field.to_owned()));
-    match saved.map_err(|error| form.refused_with(error, &renamed)) {
-        Ok(()) => redirect(DraftStep::Review, &id),
-        Err(Ok(refused)) => details_page(&form.visitor, &draft, Some(&refused)),
-        Err(Err(answer)) => answer,
+    match saved {
+        Ok(()) => Ok(redirect(DraftStep::Review, &id)),
+        Err(error) => {
+            let refused = form.refused_with(error, &renamed)?;
+            Ok(details_page(&form.visitor, &draft, Some(&refused)))
+        }
     }
 }
 
 /// Shows everything prepared, and everything missing.
-pub async fn review(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> Response {
-    match read(&app, &visitor, &id).await {
-        Ok(draft) => review_page(&app, &visitor, &draft, None).await,
-        Err(answer) => answer,
-    }
+pub async fn review(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> PageResult {
+    let draft = read(&app, &visitor, &id).await?;
+    review_page(&app, &visitor, &draft, &[], None).await
 }
 
+/// Shows the review, with the findings that have stopped the sending.
 async fn review_page(
     app: &App,
     visitor: &Visitor,
     draft: &Draft,
+    found: &[FindingView],
     refused: Option<&RefusedForm>,
-) -> Response {
+) -> PageResult {
     let (texts, envelope) = (visitor.texts, &draft.envelope);
-    let problems = match drafts::problems(app, draft).await {
-        Ok(problems) => problems,
-        Err(error) => return failed(error),
-    };
+    let problems = drafts::problems(app, draft).await?;
     let pages = pages_of(app, envelope).await;
     let address = |step: DraftStep| step.address(envelope.id.as_str());
     let form = FormView::new(texts, &address(DraftStep::Review), refused);
@@ -978,6 +963,13 @@ async fn review_page(
     let send_at = send_at.unwrap_or_default();
     let body = html! {
         (form.summary())
+        @if !found.is_empty() {
+            section.card {
+                h2 { (texts.text("funding-stopped")) }
+                (funding::findings(texts, found))
+                (funding::marked_pages(texts, envelope, found, &pages))
+            }
+        }
         (missing(texts, envelope, &problems))
         (people_card(texts, draft))
         section.card {
@@ -987,7 +979,7 @@ async fn review_page(
             }
             p { a href=(address(DraftStep::Details)) { (texts.text("console-change")) } }
         }
-        (pictures(texts, envelope, 0, pages))
+        (pictures(texts, envelope, 0, pages.len()))
         form method="post" action=(address(DraftStep::Review)) {
             (visitor.token())
             @if problems.is_empty() {
@@ -1012,7 +1004,8 @@ async fn review_page(
         }
     };
 
-    step_page(visitor, draft, DraftStep::Review, body, refused)
+    let step = DraftStep::Review;
+    Ok(step_page(visitor, draft, step, body, refused))
 }
 
 /// Renders the people of a draft, with witnesses and groups.
@@ -1136,11 +1129,8 @@ fn facts(visitor: &Visitor, draft: &Draft) -> Vec<(String, Markup)> {
 }
 
 /// Sends a draft with everything that was prepared.
-pub async fn send(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    let draft = match read(&app, &form.visitor, &id).await {
-        Ok(draft) => draft,
-        Err(answer) => return answer,
-    };
+pub async fn send(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> PageResult {
+    let draft = read(&app, &form.visitor, &id).await?;
     let (caller, later) = (form.visitor.caller.clone(), form.value("send_at"));
     let acted = if form.value("end") == "yes" {
         let none = PlanSending { send_at: None };
@@ -1155,10 +1145,16 @@ pub async fn send(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
             Err(error) => Err(error),
         }
     };
-    match acted.map_err(|error| form.refused(error)) {
-        Ok(done) => Redirect::to(&format!("{PATH}/envelopes/{id}?done={done}")).into_response(),
-        Err(Ok(refused)) => review_page(&app, &form.visitor, &draft, Some(&refused)).await,
-        Err(Err(answer)) => answer,
+    match acted {
+        Ok(done) => {
+            let page = format!("{PATH}/envelopes/{id}?done={done}");
+            Ok(Redirect::to(&page).into_response())
+        }
+        Err(error) => {
+            let found = funding::of_refusal(&error);
+            let refused = form.refused(error)?;
+            review_page(&app, &form.visitor, &draft, &found, Some(&refused)).await
+        }
     }
 }
 

@@ -16,8 +16,10 @@ use super::drafts::send_draft;
 use super::envelopes::unrecorded;
 use super::facts;
 use super::forms::{FormView, RefusedForm, TextField};
+use super::funding::{self, ShownFunding};
 use super::live::LiveList;
 use super::navigation::{PageResult, Place, status};
+use super::retention;
 use super::sign_on::open_builder;
 use super::signed_in::{ConsoleForm, Visitor};
 use super::standing::{dot, trouble_in_words, who};
@@ -26,6 +28,7 @@ use crate::error::HttpError;
 use crate::middleware::extract::valid;
 use crate::reply::{FileReply, Pdf, PdfOrJson, Zip};
 use holdfast_adapters::texts::Texts;
+use holdfast_components::rules::placement::PageFacts;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
     Envelope, EnvelopeLink, EnvelopeStatus, PaymentStatus, Signer, same_address,
@@ -44,6 +47,8 @@ use holdfast_service::envelopes::sending::SendEnvelope;
 use holdfast_service::envelopes::standing::{self, EnvelopeStanding};
 use holdfast_service::envelopes::successors::{self, CorrectEnvelope};
 use holdfast_service::envelopes::{documents, people_notes};
+use holdfast_service::retention::RetentionView;
+use holdfast_service::retention::holds::{self, HoldView};
 use holdfast_service::signing::corrections::{self, CorrectSigner};
 use holdfast_service::signing::drawings::DRAWN_ELSEWHERE;
 use holdfast_service::signing::embed::{self, RequestToken};
@@ -55,7 +60,7 @@ use holdfast_service::templates::pages::{self, WIDTHS};
 use holdfast_service::vault::history::in_words;
 use holdfast_service::vault::vault_in::VaultInEndpoint;
 use holdfast_service::vault::{
-    completion, custody, custody_record, downloads, evidence_copy, vault_in,
+    completion, custody, custody_record, downloads, evidence_copy, funding_package, vault_in,
 };
 use holdfast_service::{App, envelopes};
 
@@ -261,8 +266,8 @@ struct ShownEnvelope {
     envelope: Envelope,
     standing: Option<EnvelopeStanding>,
     times: StepTimes,
-    /// Number of pages that can be drawn.
-    pages: usize,
+    /// Pages that can be drawn.
+    pages: Vec<PageFacts>,
     signers: Vec<Signer>,
     questions: Vec<SignerQuestion>,
     history: Vec<HistoryRow>,
@@ -274,6 +279,11 @@ struct ShownEnvelope {
     law: Option<Value>,
     /// None if no fact map applies, and before the last signature.
     facts: Option<FactSheet>,
+    funding: ShownFunding,
+    /// How long the record is kept, if a schedule matches it.
+    kept: Option<RetentionView>,
+    /// The organization's own hold on the record.
+    hold: Option<HoldView>,
 }
 
 async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, ServiceError> {
@@ -288,6 +298,9 @@ async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, S
     let mut standings = standing::of_envelopes(app, caller, &[&envelope.id]).await?;
     let pages = pages_of(app, &envelope).await;
     let facts = facts::of(app, &envelope).await?;
+    let funding = ShownFunding::of(app, visitor, &envelope).await?;
+    let kept = holdfast_service::retention::of(app, &envelope).await?;
+    let hold = holds::on(app, caller, &envelope).await?;
 
     let identity = kba::results(app, caller, id).await?;
     let failure = vault_in::failure(app, &envelope).await?;
@@ -311,6 +324,9 @@ async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, S
         times: StepTimes::of(&ledger.entries),
         pages,
         facts,
+        funding,
+        kept,
+        hold,
         envelope,
         signers,
         questions,
@@ -321,21 +337,21 @@ async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, S
     })
 }
 
-/// Returns the number of pages of an envelope's document that can be drawn.
-pub async fn pages_of(app: &App, envelope: &Envelope) -> usize {
+/// Returns the pages of an envelope's document that can be drawn.
+pub async fn pages_of(app: &App, envelope: &Envelope) -> Vec<PageFacts> {
     let read = async {
         let Some(document) = documents::shown(app, envelope).await? else {
-            return Ok(0);
+            return Ok(Vec::new());
         };
         let facts = pages::shown_facts(app, &app.pages, &document).await?;
-        Ok::<_, ServiceError>(facts.len())
+        Ok::<_, ServiceError>(facts.to_vec())
     };
 
     // Users need the page most when something fails, and it works without the pictures.
     read.await.unwrap_or_else(|error| {
         let id = envelope.id.as_str();
         tracing::warn!(%error, envelope = id, "pages of an envelope could not be read for the console");
-        0
+        Vec::new()
     })
 }
 
@@ -368,6 +384,10 @@ pub async fn show(
         Some("copied") => Some(visitor.texts.text("envelopes-copied")),
         Some("replaced") => Some(visitor.texts.text("envelopes-replaced")),
         Some("vaulted") => Some(visitor.texts.text("envelopes-vaulted")),
+        Some("checked") => Some(visitor.texts.text("funding-checked")),
+        Some("required") => Some(visitor.texts.text("funding-attachments-set")),
+        Some("received") => Some(visitor.texts.text("funding-received")),
+        Some("waived") => Some(visitor.texts.text("funding-waived")),
         Some("answered") => Some(visitor.texts.text("question-sent")),
         Some("dismissed") => Some(visitor.texts.text("question-dismissed")),
         _ => None,
@@ -445,8 +465,10 @@ fn page(
             }
         }
         (contract_dates::card(visitor, envelope, refused))
-        (pictures(texts, envelope, signed, shown.pages))
+        (pictures(texts, envelope, signed, shown.pages.len()))
         (facts::card(visitor, shown.facts.as_ref()))
+        (funding::cards(visitor, envelope, &shown.funding, &shown.pages, refused))
+        (retention::card(texts, shown.kept.as_ref(), shown.hold.as_ref()))
         section.card {
             h2 { (texts.text("vault-what-happened")) }
             ol.ledger {
@@ -1025,9 +1047,12 @@ pub async fn edit(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
 pub async fn send(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> PageResult {
     form.visitor.require(Permission::Send)?;
 
-    let request = SendEnvelope::default();
-    send_draft(app, form.visitor.caller, id.clone(), request).await?;
-    Ok(back(&id, "sent"))
+    let (caller, request) = (form.visitor.caller.clone(), SendEnvelope::default());
+    match send_draft(app.clone(), caller, id.clone(), request).await {
+        Ok(()) => Ok(back(&id, "sent")),
+        // Findings that stopped it are on the page.
+        Err(error) => again(&app, &form.visitor, &id, &form.refused(error)?).await,
+    }
 }
 
 /// Moves the expiry to the end of a later day.
@@ -1266,7 +1291,7 @@ pub async fn file(
 ) -> PageResult {
     // A bundle has the bytes of the authoritative copy, so reading envelopes is not enough for it.
     let needs = match file.as_str() {
-        "bundle.zip" => Permission::ReadEvidence,
+        "bundle.zip" | "funding-package.zip" => Permission::ReadEvidence,
         _ => Permission::ReadEnvelopes,
     };
     visitor.require(needs)?;
@@ -1305,6 +1330,10 @@ async fn send_file(
             let pdf = completion::certificate(app, &envelope, None).await?;
             let reply = FileReply::<Pdf>::of_bytes(app, &name, &pdf).await?;
             reply.into_response()
+        }
+        "funding-package.zip" => {
+            let zip = funding_package::package(app, &app.vault, caller, id).await?;
+            FileReply::<Zip>::named(&funding_package::file_name(id), zip).into_response()
         }
         "bundle.zip" => {
             let zip = custody::bundle(app, &app.vault, caller, id).await?;

@@ -21,31 +21,33 @@ pub fn card(visitor: &Visitor, sheet: Option<&FactSheet>) -> Markup {
         @if let Some(sheet) = sheet {
             section.card {
                 h2 { (texts.text("envelopes-facts")) }
-                div.scroll tabindex="0" role="region" aria-label=(texts.text("envelopes-facts")) {
-                    table {
-                        thead {
-                            tr {
-                                @for column in ["envelopes-fact", "envelopes-fact-value", "envelopes-fact-place"] {
-                                    th scope="col" { (texts.text(column)) }
-                                }
-                            }
-                        }
-                        tbody {
-                            @for fact in &sheet.facts {
-                                tr {
-                                    td { code { (fact.name) } }
-                                    td { (value(texts, fact)) }
-                                    td {
-                                        @for source in &fact.sources {
-                                            p.soft { (stands(texts, fact, source)) }
-                                        }
-                                    }
-                                }
-                            }
+                (table(texts, &sheet.facts))
+                p.soft { code { (sheet.fact_map.fact_map_id) } " · " (sheet.fact_map.version) }
+            }
+        }
+    }
+}
+
+/// Renders facts with their values and places.
+pub fn table(texts: Texts, facts: &[Fact]) -> Markup {
+    let columns = [
+        "envelopes-fact",
+        "envelopes-fact-value",
+        "envelopes-fact-place",
+    ];
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(texts.text("envelopes-facts")) {
+            table {
+                thead { tr { @for column in columns { th scope="col" { (texts.text(column)) } } } }
+                tbody {
+                    @for fact in facts {
+                        tr {
+                            td { code { (fact.name) } }
+                            td { (value(texts, fact)) }
+                            td { @for source in &fact.sources { p.soft { (stands(texts, fact, source)) } } }
                         }
                     }
                 }
-                p.soft { code { (sheet.fact_map.fact_map_id) } " · " (sheet.fact_map.version) }
             }
         }
     }

@@ -14,10 +14,11 @@ const NARROW: usize = 300;
 /// Height of the bars of a strip, and of a strip with its name.
 const STRIP: usize = 44;
 const STRIP_WITH_NAME: usize = STRIP + 26;
-/// Thickness of a lying bar, and the height of a row with its label.
+/// Thickness of a lying bar, the height of a line of its label, and the room around both.
 const LYING: usize = 12;
-const LYING_WITH_LABEL: usize = LYING + 30;
-/// Letters of a label above a lying bar. The table has the whole label.
+const LINE: usize = 16;
+const AROUND: usize = 14;
+/// Letters of a line of the label above a lying bar.
 const LETTERS: usize = 32;
 
 /// Bars with a number for each part, one bar for each row.
@@ -125,29 +126,35 @@ impl BarGraph {
 
     /// Renders lying bars, each below its label: for few rows with long labels.
     pub fn lying(&self) -> Markup {
-        let view = format!("0 0 {NARROW} {}", LYING_WITH_LABEL * self.rows.len());
+        let labels: Vec<Vec<String>> = self.rows.iter().map(|row| label_lines(&row.long)).collect();
+        let lines = labels.iter().map(Vec::len).max().unwrap_or_default();
+        let tall = LYING + LINE * lines + AROUND;
+        let view = format!("0 0 {NARROW} {}", tall * self.rows.len());
         let most = self.most();
         let drawing = html! {
             svg viewBox=(view) role="img" aria-label=(self.title) {
-                @for (at, row) in self.rows.iter().enumerate() { (self.lying_bar(at, row, most)) }
+                @for (at, (row, label)) in self.rows.iter().zip(&labels).enumerate() {
+                    // Labels stand on their bars, so that those of one line are as close to theirs.
+                    (self.lying_bar(tall * at + LINE * (lines - label.len()), row, label, most))
+                }
             }
         };
         self.figure("graph narrow", drawing, self.parts.len() > 1)
     }
 
-    fn lying_bar(&self, at: usize, row: &BarRow, most: i64) -> Markup {
-        let top = LYING_WITH_LABEL * at;
+    fn lying_bar(&self, top: usize, row: &BarRow, label: &[String], most: i64) -> Markup {
+        let bar = top + LINE * label.len() + 6;
         let beside = row.beside.clone();
         let beside = beside.unwrap_or_else(|| row.total().to_string());
         let bars = lengths(row, &self.parts, most, NARROW);
 
         html! {
-            text x="0" y=(top + 16) { (shortened(&row.long)) }
-            text x=(NARROW) y=(top + 16) text-anchor="end" { (beside) }
-            rect class="line" x="0" y=(top + 22 + LYING) width=(NARROW) height="1" {}
+            @for (at, line) in label.iter().enumerate() { text x="0" y=(top + LINE * (at + 1)) { (line) } }
+            text x=(NARROW) y=(bar - 6) text-anchor="end" { (beside) }
+            rect class="line" x="0" y=(bar + LYING) width=(NARROW) height="1" {}
             @for (class, from, long) in bars {
                 @if long > 0 {
-                    rect class=(class) x=(from) y=(top + 22) width=(long) height=(LYING) {}
+                    rect class=(class) x=(from) y=(bar) width=(long) height=(LYING) {}
                 }
             }
         }
@@ -219,14 +226,33 @@ fn lengths(
     drawn
 }
 
-/// Returns the begin of a label that is too long for a drawing.
-fn shortened(label: &str) -> String {
-    if label.chars().count() <= LETTERS {
-        return label.to_owned();
-    }
+/// Returns a label in at most two lines. The end of one that is longer is in the table only.
+fn label_lines(label: &str) -> Vec<String> {
+    let Some(limit) = end_of_line(label, LETTERS) else {
+        return vec![label.to_owned()];
+    };
 
-    let begin: String = label.chars().take(LETTERS - 1).collect();
-    format!("{begin}…")
+    let (begin, _) = label.split_at(limit);
+    // A line ends behind a word or a part of an address, unless it has only one.
+    let end = begin.rfind([' ', '/']).map_or(limit, |last| last + 1);
+    let (first, rest) = label.split_at(end);
+    let second = match end_of_line(rest, LETTERS) {
+        Some(_) => {
+            let (begin, _) = rest.split_at(end_of_line(rest, LETTERS - 1).unwrap_or(rest.len()));
+            format!("{begin}…")
+        }
+        None => rest.to_owned(),
+    };
+    vec![first.trim_end().to_owned(), second]
+}
+
+/// Returns where a line of so many letters ends in a longer text. A letter of Chinese is as wide as two.
+fn end_of_line(text: &str, letters: usize) -> Option<usize> {
+    let mut width = 0;
+    text.char_indices().find_map(|(at, letter)| {
+        width += if letter >= '\u{2e80}' { 2 } else { 1 };
+        (width > letters).then_some(at)
+    })
 }
 
 fn bar(at: usize, row: &BarRow, parts: &[BarPart], most: i64) -> Markup {
@@ -301,17 +327,36 @@ mod tests {
     }
 
     #[test]
-    fn a_long_label_is_shortened_in_the_drawing_only() {
+    fn a_long_label_has_two_lines_and_the_table_has_all_of_it() {
+        let label = "https://hooks.example.com/a/rather/long/path";
         let mut graph = deliveries();
-        graph.rows[0].long = "https://hooks.example.com/a/rather/long/path".into();
+        graph.rows[0].long = label.into();
         let markup = graph.lying().into_string();
-        assert!(
-            markup.contains(">https://hooks.example.com/a/rat…</text>"),
-            "{markup}"
+        for part in [
+            ">https://hooks.example.com/a/</text>".to_owned(),
+            ">rather/long/path</text>".to_owned(),
+            format!(">{label}</th>"),
+        ] {
+            assert!(markup.contains(&part), "{part}: {markup}");
+        }
+    }
+
+    #[test]
+    fn a_label_is_broken_behind_a_word_and_shortened_after_two_lines() {
+        assert_eq!(label_lines("Signed"), ["Signed"]);
+        assert_eq!(
+            label_lines("Authoritative copy is unique, identifiable and unalterable"),
+            [
+                "Authoritative copy is unique,",
+                "identifiable and unalterable"
+            ]
         );
-        assert!(
-            markup.contains(">https://hooks.example.com/a/rather/long/path</th>"),
-            "{markup}"
-        );
+        let endless = "x".repeat(100);
+        let [first, second]: [String; 2] = label_lines(&endless).try_into().unwrap();
+        assert_eq!(first.len(), LETTERS);
+        assert_eq!(second.chars().count(), LETTERS);
+        assert!(second.ends_with('…'));
+        let wide = "合".repeat(20);
+        assert_eq!(label_lines(&wide), ["合".repeat(16), "合".repeat(4)]);
     }
 }

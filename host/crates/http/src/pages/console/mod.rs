@@ -4,12 +4,17 @@
 //! |---|---|
 //! | `visitor` | who is signed in, and forms with their token |
 //! | `passkeys` | sign-in and confirmation with passkeys, and the own ones |
+//! | `fact_maps` | fact maps: one with its versions, and tries |
+//! | `facts` | the card with the facts of a contract |
 //! | `forms` | forms that come back with their entries and problems |
 //! | `sure` | the page before an act that cannot be undone |
 //! | `sign_in` | sign-in by a mailed link, sign-out, open sessions |
 //! | `sign_on` | sign-in at the organization's issuer |
 //! | `frame` | frame with the navigation |
 //! | `live` | streams that open pages follow |
+//! | `funding` | funding of an envelope: checks, attachments, the package |
+//! | `funding_packs` | packs of lenders, own ones and those that are followed |
+//! | `map_lines` | lines of a map's text that have problems |
 //! | `home` | envelopes by state, findings |
 //! | `activity` | pictures of the last 30 days |
 //! | `envelopes` | lists by tab, search, own filters, and acts on several |
@@ -37,6 +42,7 @@
 //! | `effective` | calendar of effective dates |
 //! | `changes` | change requests of components |
 //! | `exports` | lists as CSV |
+//! | `retention` | legal holds, retention schedules, records that are due |
 //! | `audit` | who did what |
 //!
 //! Reading works without a script. Every form has the token of its session, and the session's cookie is sent with
@@ -57,18 +63,23 @@ mod effective;
 mod envelope;
 mod envelopes;
 mod exports;
+mod fact_maps;
 mod facts;
 mod forms;
+mod funding;
+mod funding_packs;
 mod graph;
 mod home;
 mod insight;
 mod keys;
 mod live;
+mod map_lines;
 mod navigation;
 mod open_links;
 mod packages;
 mod passkeys;
 mod receivers;
+mod retention;
 mod rules;
 mod sending;
 mod settings;
@@ -166,6 +177,22 @@ pub fn routes(enabled: bool) -> Router<App> {
             get(envelope::picture),
         )
         .route(&below("/envelopes/{id}/verify"), post(envelope::verify))
+        .route(
+            &below("/envelopes/{id}/funding-check"),
+            post(funding::check),
+        )
+        .route(
+            &below("/envelopes/{id}/stipulations"),
+            post(funding::require),
+        )
+        .route(
+            &below("/envelopes/{id}/stipulations/{kind}/file"),
+            post(funding::receive),
+        )
+        .route(
+            &below("/envelopes/{id}/stipulations/{kind}/waive"),
+            post(funding::waive),
+        )
         .route(&below("/users"), get(users::list).post(users::invite))
         .route(&below("/users/{id}/role"), post(users::change))
         .route(&below("/users/{id}/invite"), post(users::invite_again))
@@ -294,7 +321,47 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/tapes"), get(tapes::list).post(tapes::upload))
         .route(&below("/tapes/maps"), post(tapes::save_map))
         .route(&below("/tapes/{id}"), get(tapes::show))
+        .route(
+            &below("/tapes/{id}/columns"),
+            get(tapes::choose).post(tapes::take_columns),
+        )
+        .route(&below("/tapes/{id}/delete"), post(tapes::delete))
+        .route(&below("/tapes/{id}/pictures/{picture}"), get(tapes::place))
         .route(&below("/tapes/{id}/report/{format}"), get(tapes::report))
+        .route(
+            &below("/fact-maps"),
+            get(fact_maps::list).post(fact_maps::create),
+        )
+        .route(
+            &below("/fact-maps/{id}"),
+            get(fact_maps::show).post(fact_maps::save),
+        )
+        .route(&below("/fact-maps/{id}/versions"), post(fact_maps::restore))
+        .route(
+            &below("/funding"),
+            get(funding_packs::list).post(funding_packs::publish),
+        )
+        .route(
+            &below("/funding/{id}/versions"),
+            post(funding_packs::publish_version),
+        )
+        .route(
+            &below("/funding/{id}/invitations"),
+            post(funding_packs::invite),
+        )
+        .route(
+            &below("/funding/{id}/subscription"),
+            post(funding_packs::subscribe),
+        )
+        .route(
+            &below("/holds"),
+            get(retention::list).post(retention::place),
+        )
+        .route(&below("/holds/{id}/{step}"), post(retention::step))
+        .route(
+            &below("/retention"),
+            get(retention::show).post(retention::save),
+        )
         .route(&below("/rules"), get(rules::show))
         .route(&below("/rules/{slot}"), get(rules::slot))
         .route(

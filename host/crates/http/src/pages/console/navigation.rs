@@ -30,6 +30,8 @@ pub enum Place {
     Customers,
     Vault,
     Control,
+    Holds,
+    Retention,
     Rules,
     Developers,
     Audit,
@@ -213,6 +215,14 @@ impl Visitor {
                     (
                         (Place::Control, "/control", "console-control"),
                         may(Permission::ReadControl),
+                    ),
+                    (
+                        (Place::Holds, "/holds", "console-holds"),
+                        may(Permission::ReadEvidence),
+                    ),
+                    (
+                        (Place::Retention, "/retention", "console-retention"),
+                        may(Permission::ReadEvidence),
                     ),
                 ]),
             ),

@@ -2,14 +2,14 @@
 
 use axum::extract::{Path, State};
 use axum::http::header;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::PATH;
 use super::envelopes::unrecorded;
 use super::forms::{FormView, RefusedForm, TextField};
-use super::navigation::{Place, copied, failed};
+use super::navigation::{PageResult, Place, copied};
 use super::signed_in::{ConsoleForm, Visitor};
 use super::sure::SensitiveAct;
 use crate::error::HttpError;
@@ -30,25 +30,16 @@ fn address(template: &impl std::fmt::Display) -> String {
 }
 
 /// Lists the open links of a template, with a form for another one.
-pub async fn list(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::Send) {
-        return refused;
-    }
+pub async fn list(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> PageResult {
+    visitor.require(Permission::Send)?;
 
     page(&app, &visitor, &id, None).await
 }
 
-async fn page(app: &App, visitor: &Visitor, id: &str, refused: Option<&RefusedForm>) -> Response {
+async fn page(app: &App, visitor: &Visitor, id: &str, refused: Option<&RefusedForm>) -> PageResult {
     let caller = &visitor.caller;
-    let read = async {
-        let template = templates::get(app, caller, id).await?;
-        let (links, _) = open_links::list(app, caller, id, 1, MOST).await?;
-        Ok((template, links))
-    };
-    let (template, links) = match read.await {
-        Ok(read) => read,
-        Err(error) => return failed(error),
-    };
+    let template = templates::get(app, caller, id).await?;
+    let (links, _) = open_links::list(app, caller, id, 1, MOST).await?;
 
     let texts = visitor.texts;
     let body = html! {
@@ -59,7 +50,7 @@ async fn page(app: &App, visitor: &Visitor, id: &str, refused: Option<&RefusedFo
     };
 
     let title = texts.text("open-links");
-    visitor.form_page(Place::Templates, None, &title, body, refused)
+    Ok(visitor.form_page(Place::Templates, None, &title, body, refused))
 }
 
 fn row(visitor: &Visitor, link: &OpenLinkView) -> Markup {
@@ -206,16 +197,15 @@ fn request(template: &Template, form: &ConsoleForm) -> Result<Value, RefusedForm
 }
 
 /// Creates an open link.
-pub async fn create(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
+pub async fn create(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> PageResult {
+    form.visitor.require(Permission::Send)?;
 
     let visitor = &form.visitor;
-    let template = match templates::get(&app, &visitor.caller, &id).await {
-        Ok(template) => template,
-        Err(error) => return failed(error),
-    };
+    let template = templates::get(&app, &visitor.caller, &id).await?;
     let body = match request(&template, &form) {
         Ok(body) => body,
         Err(refused) => return page(&app, visitor, &id, Some(&refused)).await,
@@ -227,61 +217,45 @@ pub async fn create(State(app): State<App>, Path(id): Path<String>, form: Consol
         Err(error) => Err(error),
     };
 
-    match made.map_err(|error| form.refused(error)) {
-        Ok(_) => Redirect::to(&address(&id)).into_response(),
-        Err(Ok(refused)) => page(&app, visitor, &id, Some(&refused)).await,
-        Err(Err(answer)) => answer,
+    match made {
+        Ok(_) => Ok(Redirect::to(&address(&id)).into_response()),
+        Err(error) => page(&app, visitor, &id, Some(&form.refused(error)?)).await,
     }
 }
 
 /// Returns the address of a link as a QR code.
-pub async fn qr(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::Send) {
-        return refused;
-    }
+pub async fn qr(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> PageResult {
+    visitor.require(Permission::Send)?;
 
-    let link = match open_links::get(&app, &visitor.caller, &id).await {
-        Ok(link) => link,
-        Err(error) => return failed(error),
-    };
-    match svg(&link.url) {
-        Ok(drawing) => {
-            let headers = [
-                (header::CONTENT_TYPE, "image/svg+xml"),
-                (header::CACHE_CONTROL, "private, max-age=3600"),
-                // Opened by itself, the drawing runs and loads nothing.
-                (header::CONTENT_SECURITY_POLICY, "default-src 'none'"),
-            ];
-            (headers, drawing).into_response()
-        }
-        Err(error) => error.into_response(),
-    }
+    let link = open_links::get(&app, &visitor.caller, &id).await?;
+    let drawing = svg(&link.url)?;
+    let headers = [
+        (header::CONTENT_TYPE, "image/svg+xml"),
+        (header::CACHE_CONTROL, "private, max-age=3600"),
+        // Opened by itself, the drawing runs and loads nothing.
+        (header::CONTENT_SECURITY_POLICY, "default-src 'none'"),
+    ];
+    Ok((headers, drawing).into_response())
 }
 
 /// Closes a link. Its records stay.
-pub async fn close(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
+pub async fn close(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> PageResult {
+    form.visitor.require(Permission::Send)?;
 
     let (caller, texts) = (&form.visitor.caller, form.visitor.texts);
-    let link = match open_links::get(&app, caller, &id).await {
-        Ok(link) => link,
-        Err(error) => return failed(error),
-    };
-    let act = SensitiveAct {
+    let link = open_links::get(&app, caller, &id).await?;
+    form.meant(&SensitiveAct {
         label: texts.text("open-close"),
         objects: vec![link.name],
         consequence: texts.text("sure-open-close"),
         is_typed: false,
         back: address(&link.template_id),
-    };
-    if let Err(asks) = form.meant(&act) {
-        return asks;
-    }
+    })?;
 
-    match open_links::close(&app, caller, &id, &unrecorded()).await {
-        Ok(link) => Redirect::to(&address(&link.template_id)).into_response(),
-        Err(error) => failed(error),
-    }
+    let link = open_links::close(&app, caller, &id, &unrecorded()).await?;
+    Ok(Redirect::to(&address(&link.template_id)).into_response())
 }

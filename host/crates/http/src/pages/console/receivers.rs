@@ -307,7 +307,7 @@ fn overview(visitor: &Visitor, receiver: &EndpointView) -> Markup {
                 (texts.text("receiver-events")) ": "
                 @for (at, event) in receiver.events.iter().enumerate() {
                     @if at > 0 { ", " }
-                    code { (event) }
+                    @if event == "*" { (texts.text("receiver-all-events")) } @else { code { (event) } }
                 }
             }
             @if let Some(until) = receiver.grace_expires_at {

@@ -94,6 +94,7 @@ async fn shown(
             (export(texts, "changes.csv"))
         }
         @if visitor.may(Permission::ChangeRules) { (upload_form(visitor, refused)) }
+        p { a href={ (PATH) "/funding" } { (texts.text("funding-packs")) } }
     };
 
     Ok(visitor.form_page(

@@ -1,19 +1,17 @@
 //! The first step of sending: a document, a template, or a draft to go on with; and controls for values of fields.
 
 use axum::extract::State;
-use axum::response::Response;
 use maud::{Markup, html};
 
 use super::PATH;
 use super::drafts::{DraftStep, step_line};
 use super::forms::{FormView, RefusedForm, TextField};
-use super::navigation::{Place, failed};
+use super::navigation::{PageResult, Place};
 use super::signed_in::Visitor;
 use holdfast_domain::envelope::{EnvelopeKind, EnvelopeStatus};
 use holdfast_domain::field::Field;
 use holdfast_domain::organization::Permission;
 use holdfast_domain::template::Template;
-use holdfast_platform::ServiceError;
 use holdfast_service::templates::{self, TemplateFilter};
 use holdfast_service::{App, envelopes};
 use holdfast_store::search::EnvelopeSearch;
@@ -36,30 +34,25 @@ pub const PARTY_FIELDS: [(&str, &str); 3] = [
 ];
 
 /// Shows templates to send, and a form for another document.
-pub async fn choose(State(app): State<App>, visitor: Visitor) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::Send) {
-        return refused;
-    }
+pub async fn choose(State(app): State<App>, visitor: Visitor) -> PageResult {
+    visitor.require(Permission::Send)?;
 
     choice_page(&app, &visitor, None).await
 }
 
 /// Shows the first step: a document, a template, or a draft to go on with.
-pub async fn choice_page(app: &App, visitor: &Visitor, refused: Option<&RefusedForm>) -> Response {
+pub async fn choice_page(
+    app: &App,
+    visitor: &Visitor,
+    refused: Option<&RefusedForm>,
+) -> PageResult {
     let search = EnvelopeSearch {
         statuses: vec![EnvelopeStatus::Pending, EnvelopeStatus::Uploaded],
         ..EnvelopeSearch::default()
     };
-    let read = async {
-        let filter = TemplateFilter::default();
-        let (found, _) = templates::list(app, &visitor.caller, &filter, 1, CHOICE).await?;
-        let drafts = envelopes::search(app, &visitor.caller, &search, DRAFTS).await?;
-        Ok::<_, ServiceError>((found, drafts))
-    };
-    let (found, mut drafts) = match read.await {
-        Ok(read) => read,
-        Err(error) => return failed(error),
-    };
+    let filter = TemplateFilter::default();
+    let (found, _) = templates::list(app, &visitor.caller, &filter, 1, CHOICE).await?;
+    let mut drafts = envelopes::search(app, &visitor.caller, &search, DRAFTS).await?;
     // A paper is signed already.
     drafts.retain(|draft| draft.kind == EnvelopeKind::Esign);
 
@@ -111,13 +104,8 @@ pub async fn choice_page(app: &App, visitor: &Visitor, refused: Option<&RefusedF
         p { a href={ (PATH) "/bulk" } { (texts.text("send-bulk")) } }
     };
 
-    visitor.form_page(
-        Place::Send,
-        None,
-        &texts.text("console-send"),
-        body,
-        refused,
-    )
+    let title = texts.text("console-send");
+    Ok(visitor.form_page(Place::Send, None, &title, body, refused))
 }
 
 /// Renders the form that takes a document. Browsers let people drop a file on its control.

@@ -19,6 +19,7 @@ use crate::middleware::extract::valid;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::brand::BrandColor;
 use holdfast_domain::change::FieldPatch;
+use holdfast_domain::funding::FundingMode;
 use holdfast_domain::locale::Locale;
 use holdfast_domain::organization::{LinkHostProblem, Permission, Role, SingleSignOn};
 use holdfast_domain::reminders::{DayTime, QuietHours, ReminderPlan};
@@ -30,7 +31,7 @@ use holdfast_platform::organizations::{self, ChangeOrganization, OrganizationVie
 use holdfast_service::App;
 
 /// Parts of the settings with their titles, each on a page of its own.
-const PARTS: [(&str, &str); 10] = [
+const PARTS: [(&str, &str); 11] = [
     ("general", "settings-general"),
     ("reminders", "settings-reminders"),
     ("brand", "settings-brand"),
@@ -39,6 +40,7 @@ const PARTS: [(&str, &str); 10] = [
     ("disclosure", "settings-disclosure"),
     ("wording", "settings-wording"),
     ("consent", "settings-consent"),
+    ("funding", "settings-funding"),
     ("sign-on", "settings-sign-on"),
     ("retention", "settings-retention"),
 ];
@@ -86,6 +88,7 @@ async fn shown(
         "disclosure" => disclosure(&form, one),
         "wording" => wording(&form, one),
         "consent" => consent(&form, one),
+        "funding" => funding(&form, one),
         "sign-on" => sign_on(app, &form, one),
         "retention" => {
             let body = by_operator(app, texts, one);
@@ -216,6 +219,8 @@ fn general(form: &FormView<'_>, organization: &OrganizationView) -> Markup {
     let format = json!(dates.format);
     let jurisdiction = organization.chattel_paper_jurisdiction.as_ref();
     let days = organization.envelope_ttl_days.to_string();
+    let retention = organization.tape_retention_days;
+    let retention = retention.map_or(String::new(), |days| days.to_string());
     let formats = [
         ("iso", "2026-11-25"),
         ("month_first", "11/25/2026"),
@@ -229,6 +234,11 @@ fn general(form: &FormView<'_>, organization: &OrganizationView) -> Markup {
             input id="envelope_ttl_days" name="envelope_ttl_days" type="number" min="1" max="3650" required
                 value=(form.value("envelope_ttl_days", &days)) aria-invalid=[form.invalid("envelope_ttl_days")]
                 aria-describedby=[form.described("envelope_ttl_days")];
+        }))
+        (form.text(&TextField {
+            kind: "number",
+            present: &retention,
+            ..TextField::new("tape_retention_days", &texts.text("settings-tape-retention"))
         }))
         (language_field(form, "language", organization.language))
         (form.select("format", &texts.text("settings-dates"), &formats, format.as_str().unwrap_or_default()))
@@ -461,6 +471,23 @@ fn consent(form: &FormView<'_>, organization: &OrganizationView) -> Markup {
     }
 }
 
+fn funding(form: &FormView<'_>, organization: &OrganizationView) -> Markup {
+    let texts = form.texts;
+    let modes = [
+        (FundingMode::Off, "settings-funding-off"),
+        (FundingMode::Warn, "settings-funding-warn"),
+        (FundingMode::Enforce, "settings-funding-enforce"),
+    ];
+    let modes = modes.map(|(mode, text)| (mode.to_string(), texts.text(text)));
+    let present = organization.funding.as_str();
+    html! {
+        p.soft { (texts.text("settings-funding-hint")) }
+        (form.select("funding", &texts.text("settings-funding-mode"), &modes, present))
+        p { a href={ (PATH) "/fact-maps" } { (texts.text("facts-maps")) } }
+        p { a href={ (PATH) "/funding" } { (texts.text("funding-packs")) } }
+    }
+}
+
 /// Writes roles of groups as lines, such as `dealers = sender`.
 fn group_lines(settings: &SingleSignOn) -> Vec<String> {
     let lines = settings.roles.iter();
@@ -530,6 +557,10 @@ async fn change(app: &App, part: &str, form: &ConsoleForm) -> Result<Option<Valu
         "general" => json!({
             "auto_vault": is("auto_vault"),
             "envelope_ttl_days": value("envelope_ttl_days").parse::<u32>().unwrap_or_default(),
+            "tape_retention_days": match value("tape_retention_days") {
+                "" => Value::Null,
+                days => days.parse::<u32>().unwrap_or_default().into(),
+            },
             "language": value("language"),
             "dates": { "format": value("format"), "time_zone": value("time_zone") },
             "chattel_paper_jurisdiction": or_null(value("jurisdiction")),
@@ -588,6 +619,7 @@ async fn change(app: &App, part: &str, form: &ConsoleForm) -> Result<Option<Valu
 
             json!({ "consent": consent })
         }
+        "funding" => json!({ "funding": value("funding") }),
         "sign-on" if is("remove") => json!({ "single_sign_on": null }),
         "sign-on" => json!({ "single_sign_on": sign_on_of(form) }),
         _ => return Ok(None),

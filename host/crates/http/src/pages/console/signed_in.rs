@@ -108,14 +108,13 @@ impl Visitor {
         self.signed_in.user.role.may(permission)
     }
 
-    /// Returns the page that refuses a user without the permission.
-    pub fn refusal(&self, permission: Permission) -> Option<Response> {
-        (!self.may(permission)).then(|| refused(self.texts))
-    }
-
-    /// Requires a permission of the user.
+    /// Requires a permission of the user. The error is the page that refuses others.
     pub fn require(&self, permission: Permission) -> Result<(), Response> {
-        self.refusal(permission).map_or(Ok(()), Err)
+        if self.may(permission) {
+            Ok(())
+        } else {
+            Err(refused(self.texts))
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 
 use super::envelopes::unrecorded;
 use super::forms::{FormView, RefusedForm};
-use super::navigation::Place;
+use super::navigation::{PageResult, Place};
 use super::signed_in::{ConsoleForm, Visitor};
 use super::templates::{address, show_again};
 use crate::error::HttpError;
@@ -87,30 +87,26 @@ struct VersionFields {
 }
 
 /// Takes another PDF, and shows its effect on the fields. Nothing is changed.
-pub async fn compare(State(app): State<App>, Path(id): Path<String>, request: Request) -> Response {
-    compared(&app, &id, request)
-        .await
-        .unwrap_or_else(|answer| answer)
-}
-
-async fn compared(app: &App, id: &str, request: Request) -> Result<Response, Response> {
+pub async fn compare(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    request: Request,
+) -> PageResult {
     // The session is checked before the body is read, so that a stranger uploads nothing.
     let (mut parts, body) = request.into_parts();
-    let visitor = Visitor::from_request_parts(&mut parts, app).await?;
-    if let Some(refused) = visitor.refusal(Permission::Send) {
-        return Err(refused);
-    }
+    let visitor = Visitor::from_request_parts(&mut parts, &app).await?;
+    visitor.require(Permission::Send)?;
 
-    let form = visitor.upload::<VersionFields>(app, Request::from_parts(parts, body));
+    let form = visitor.upload::<VersionFields>(&app, Request::from_parts(parts, body));
     let mut form = form.await?;
     let entries = form.texts.clone();
-    match propose(app, &visitor, id, &mut form).await {
+    match propose(&app, &visitor, &id, &mut form).await {
         Ok((change, proposal)) => Ok(differences(&visitor, &change, &proposal)),
         Err(error) => {
             let action = format!("{}/versions", address(&id));
             let members = [("file".to_owned(), "file".to_owned())];
             let refused = RefusedForm::of(&action, &entries, error, &members)?;
-            Ok(show_again(app, &visitor, id, Some(&refused)).await)
+            show_again(&app, &visitor, &id, Some(&refused)).await
         }
     }
 }
@@ -190,7 +186,7 @@ pub async fn confirm(
     State(app): State<App>,
     Path(id): Path<String>,
     form: ConsoleForm,
-) -> Response {
+) -> PageResult {
     let new = NewVersion::Proposed(form.value("proposal").to_owned());
     make(&app, &id, &form, new).await
 }
@@ -200,22 +196,19 @@ pub async fn restore(
     State(app): State<App>,
     Path(id): Path<String>,
     form: ConsoleForm,
-) -> Response {
+) -> PageResult {
     // No version has the number 0.
     let number = form.value("number").parse().unwrap_or_default();
     make(&app, &id, &form, NewVersion::Earlier(number)).await
 }
 
-async fn make(app: &App, id: &str, form: &ConsoleForm, new: NewVersion) -> Response {
+async fn make(app: &App, id: &str, form: &ConsoleForm, new: NewVersion) -> PageResult {
     let visitor = &form.visitor;
-    if let Some(refused) = visitor.refusal(Permission::Send) {
-        return refused;
-    }
+    visitor.require(Permission::Send)?;
 
     let made = versions::replace(app, &app.pages, &visitor.caller, id, new, &unrecorded()).await;
-    match made.map_err(|error| form.refused(error)) {
-        Ok(_) => Redirect::to(&address(&id)).into_response(),
-        Err(Ok(refused)) => show_again(app, visitor, id, Some(&refused)).await,
-        Err(Err(answer)) => answer,
+    match made {
+        Ok(_) => Ok(Redirect::to(&address(&id)).into_response()),
+        Err(error) => show_again(app, visitor, id, Some(&form.refused(error)?)).await,
     }
 }

@@ -13,7 +13,7 @@ use super::PATH;
 use super::envelopes::unrecorded;
 use super::forms::{FormView, RefusedForm, TextField};
 use super::live::LiveList;
-use super::navigation::{self, Place, encoded, export, failed};
+use super::navigation::{self, PageResult, Place, encoded, export};
 use super::sign_on::open_builder;
 use super::signed_in::{ConsoleForm, Visitor};
 use super::sure::SensitiveAct;
@@ -62,10 +62,8 @@ pub async fn list(
     State(app): State<App>,
     visitor: Visitor,
     Query(query): Query<ListQuery>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
-        return refused;
-    }
+) -> PageResult {
+    visitor.require(Permission::ReadEnvelopes)?;
 
     list_page(&app, &visitor, &query, None).await
 }
@@ -75,7 +73,7 @@ async fn list_page(
     visitor: &Visitor,
     query: &ListQuery,
     refused: Option<&RefusedForm>,
-) -> Response {
+) -> PageResult {
     // Bounds the offset that a hand-written address can ask for.
     let page = query.page.unwrap_or(1).clamp(1, 10_000);
     let filter = TemplateFilter {
@@ -83,20 +81,13 @@ async fn list_page(
         tag: query.tag.clone().filter(|tag| !tag.is_empty()),
         folder: query.folder.clone().filter(|folder| !folder.is_empty()),
     };
-    let read = async {
-        let found = templates::list(app, &visitor.caller, &filter, page, PAGE).await?;
-        let folders = folders::list(app, &visitor.caller).await?;
-        Ok::<_, ServiceError>((found, folders))
-    };
-    let ((found, total), folders) = match read.await {
-        Ok(read) => read,
-        Err(error) => return failed(error),
-    };
+    let (found, total) = templates::list(app, &visitor.caller, &filter, page, PAGE).await?;
+    let folders = folders::list(app, &visitor.caller).await?;
 
     let texts = visitor.texts;
     let more = (total > page * PAGE).then(|| older(&filter, page + 1));
     if filter.deleted {
-        return deleted_page(visitor, &found, more);
+        return Ok(deleted_page(visitor, &found, more));
     }
 
     let body = html! {
@@ -143,17 +134,18 @@ async fn list_page(
         }
         @if let Some(more) = &more { p { a href=(more) { (texts.text("template-older")) } } }
         p { a href={ (PATH) "/packages" } { (texts.text("console-packages")) } }
+        p { a href={ (PATH) "/fact-maps" } { (texts.text("facts-maps")) } }
         p { a href={ (PATH) "/templates?deleted=yes" } { (texts.text("template-deleted")) } }
         (export(texts, "templates.csv"))
     };
 
-    visitor.form_page(
+    Ok(visitor.form_page(
         Place::Templates,
         Some(&LiveList::Templates),
         &texts.text("console-templates"),
         body,
         refused,
-    )
+    ))
 }
 
 /// Renders the button that begins a draft of a template.
@@ -317,35 +309,24 @@ struct TemplateFields {
 }
 
 /// Takes a document, and leads to its template. Fields come from its tags.
-pub async fn upload(State(app): State<App>, request: Request) -> Response {
-    received(&app, request)
-        .await
-        .unwrap_or_else(|answer| answer)
-}
-
-async fn received(app: &App, request: Request) -> Result<Response, Response> {
+pub async fn upload(State(app): State<App>, request: Request) -> PageResult {
     // The session is checked before the body is read, so that a stranger uploads nothing.
     let (mut parts, body) = request.into_parts();
-    let visitor = Visitor::from_request_parts(&mut parts, app).await?;
-    if let Some(refused) = visitor.refusal(Permission::Send) {
-        return Err(refused);
-    }
+    let visitor = Visitor::from_request_parts(&mut parts, &app).await?;
+    visitor.require(Permission::Send)?;
 
-    let form = visitor.upload::<TemplateFields>(app, Request::from_parts(parts, body));
+    let form = visitor.upload::<TemplateFields>(&app, Request::from_parts(parts, body));
     let mut form = form.await?;
     let entries = form.texts.clone();
-    let made = make(app, &visitor, &mut form).await;
-    let made = match made {
-        Ok(made) => made,
+    match make(&app, &visitor, &mut form).await {
+        Ok(made) => Ok(Redirect::to(&address(&made.template.id)).into_response()),
         Err(error) => {
             let action = format!("{PATH}/templates");
             let members = ["name", "file"].map(|name| (name.to_owned(), name.to_owned()));
             let refused = RefusedForm::of(&action, &entries, error, &members)?;
-            return Ok(list_page(app, &visitor, &ListQuery::default(), Some(&refused)).await);
+            list_page(&app, &visitor, &ListQuery::default(), Some(&refused)).await
         }
-    };
-
-    Ok(Redirect::to(&address(&made.template.id)).into_response())
+    }
 }
 
 async fn make(
@@ -384,10 +365,8 @@ async fn make(
 }
 
 /// Shows one template.
-pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
-        return refused;
-    }
+pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> PageResult {
+    visitor.require(Permission::ReadEnvelopes)?;
 
     show_again(&app, &visitor, &id, None).await
 }
@@ -397,21 +376,15 @@ pub(super) async fn show_again(
     visitor: &Visitor,
     id: &str,
     refused: Option<&RefusedForm>,
-) -> Response {
-    let read = async {
-        let template = templates::get(app, &visitor.caller, id).await?;
-        let count = match &template.document {
-            Some(document) => pages::facts(app, &app.pages, document).await?.len(),
-            None => 0,
-        };
-        let versions = versions::list(app, &visitor.caller, id).await?;
-        Ok((template, count, versions))
+) -> PageResult {
+    let template = templates::get(app, &visitor.caller, id).await?;
+    let count = match &template.document {
+        Some(document) => pages::facts(app, &app.pages, document).await?.len(),
+        None => 0,
     };
+    let versions = versions::list(app, &visitor.caller, id).await?;
 
-    match read.await {
-        Ok((template, count, versions)) => shown(visitor, &template, count, &versions, refused),
-        Err(error) => failed(error),
-    }
+    Ok(shown(visitor, &template, count, &versions, refused))
 }
 
 fn shown(
@@ -537,31 +510,22 @@ pub async fn picture(
     State(app): State<App>,
     visitor: Visitor,
     Path((id, name)): Path<(String, String)>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
-        return refused;
-    }
+) -> PageResult {
+    visitor.require(Permission::ReadEnvelopes)?;
 
-    let drawn = async {
-        let not_found = || ServiceError::NotFound("Page");
-        let page = name.strip_suffix(".png").and_then(|page| page.parse().ok());
-        let page = page.ok_or_else(not_found)?;
-        let template = templates::get(&app, &visitor.caller, &id).await?;
-        let document = template.document.ok_or_else(not_found)?.into();
-        pages::picture(&app, &app.pages, &document, page, WIDTHS[0]).await
-    };
+    let not_found = || ServiceError::NotFound("Page");
+    let page = name.strip_suffix(".png").and_then(|page| page.parse().ok());
+    let page = page.ok_or_else(not_found)?;
+    let template = templates::get(&app, &visitor.caller, &id).await?;
+    let document = template.document.ok_or_else(not_found)?.into();
+    let picture = pages::picture(&app, &app.pages, &document, page, WIDTHS[0]).await?;
 
-    match drawn.await {
-        Ok(picture) => {
-            // The address does not name the document, so a replaced one shows after an hour at most.
-            let headers = [
-                (header::CONTENT_TYPE, "image/png"),
-                (header::CACHE_CONTROL, "private, max-age=3600"),
-            ];
-            (headers, Body::from(picture)).into_response()
-        }
-        Err(error) => failed(error),
-    }
+    // The address does not name the document, so a replaced one shows after an hour at most.
+    let headers = [
+        (header::CONTENT_TYPE, "image/png"),
+        (header::CACHE_CONTROL, "private, max-age=3600"),
+    ];
+    Ok((headers, Body::from(picture)).into_response())
 }
 
 #[derive(Deserialize)]
@@ -575,54 +539,49 @@ pub async fn preview(
     visitor: Visitor,
     Path(id): Path<String>,
     Query(query): Query<PreviewQuery>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
-        return refused;
-    }
+) -> PageResult {
+    visitor.require(Permission::ReadEnvelopes)?;
 
-    let made = async {
-        let template = templates::get(&app, &visitor.caller, &id).await?;
-        let first = template.roles().first().map(|role| (*role).to_owned());
-        let shown = PreviewFields {
-            fields: template.fields.clone(),
-            role: query.role.or(first).unwrap_or_default(),
-            values: None,
-        };
-
-        // The preview is made for a session of the builder. This one has no token and ends with the call.
-        let session = FieldBuilderSession {
-            user: visitor.caller.creator(),
-            template,
-            return_url: None,
-        };
-        let form = builder::preview(&app, &app.pages, &session, shown).await?;
-
-        Ok((session.template, form))
+    let template = templates::get(&app, &visitor.caller, &id).await?;
+    let first = template.roles().first().map(|role| (*role).to_owned());
+    let shown = PreviewFields {
+        fields: template.fields.clone(),
+        role: query.role.or(first).unwrap_or_default(),
+        values: None,
     };
 
-    match made.await {
-        Ok((template, form)) => {
-            let look = preview_look(&form);
-            preview_page(look, &template.name, &address(&template.id), &form)
-        }
-        Err(error) => failed(error),
-    }
+    // The preview is made for a session of the builder. This one has no token and ends with the call.
+    let session = FieldBuilderSession {
+        user: visitor.caller.creator(),
+        template,
+        return_url: None,
+    };
+    let form = builder::preview(&app, &app.pages, &session, shown).await?;
+
+    let template = session.template;
+    let look = preview_look(&form);
+    Ok(preview_page(
+        look,
+        &template.name,
+        &address(&template.id),
+        &form,
+    ))
 }
 
 /// Opens the builder, which leads back to the template.
-pub async fn edit(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
+pub async fn edit(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> PageResult {
+    form.visitor.require(Permission::Send)?;
 
-    open_builder(&app, &form.visitor, ("template_id", &id), &address(&id)).await
+    Ok(open_builder(&app, &form.visitor, ("template_id", &id), &address(&id)).await)
 }
 
 /// Changes the name, tags, folder, sharing and defaults of a template, and whether signers may decline.
-pub async fn rename(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
+pub async fn rename(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> PageResult {
+    form.visitor.require(Permission::Send)?;
 
     let caller = &form.visitor.caller;
     let mut entries = json!({
@@ -642,10 +601,8 @@ pub async fn rename(State(app): State<App>, Path(id): Path<String>, form: Consol
         entries["shared_with"] = json!({ "roles": roles, "users": users });
     }
     if form.values.contains_key(&default_field(0)) {
-        match templates::get(&app, caller, &id).await {
-            Ok(template) => entries["variables"] = defaults(&template, &form),
-            Err(error) => return failed(error),
-        }
+        let template = templates::get(&app, caller, &id).await?;
+        entries["variables"] = defaults(&template, &form);
     }
 
     let changed = match valid::<ChangeTemplate>(entries) {
@@ -654,10 +611,9 @@ pub async fn rename(State(app): State<App>, Path(id): Path<String>, form: Consol
             .map_err(HttpError::from),
         Err(error) => Err(error),
     };
-    match changed.map_err(|error| form.refused(error)) {
-        Ok(_) => Redirect::to(&address(&id)).into_response(),
-        Err(Ok(refused)) => show_again(&app, &form.visitor, &id, Some(&refused)).await,
-        Err(Err(answer)) => answer,
+    match changed {
+        Ok(_) => Ok(Redirect::to(&address(&id)).into_response()),
+        Err(error) => show_again(&app, &form.visitor, &id, Some(&form.refused(error)?)).await,
     }
 }
 
@@ -687,10 +643,8 @@ pub async fn duplicate(
     State(app): State<App>,
     Path(id): Path<String>,
     form: ConsoleForm,
-) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
+) -> PageResult {
+    form.visitor.require(Permission::Send)?;
 
     let caller = &form.visitor.caller;
     let made = match valid::<DuplicateTemplate>(json!({ "name": form.value("name") })) {
@@ -699,10 +653,9 @@ pub async fn duplicate(
             .map_err(HttpError::from),
         Err(error) => Err(error),
     };
-    match made.map_err(|error| form.refused(error)) {
-        Ok(made) => Redirect::to(&address(&made.template.id)).into_response(),
-        Err(Ok(refused)) => show_again(&app, &form.visitor, &id, Some(&refused)).await,
-        Err(Err(answer)) => answer,
+    match made {
+        Ok(made) => Ok(Redirect::to(&address(&made.template.id)).into_response()),
+        Err(error) => show_again(&app, &form.visitor, &id, Some(&form.refused(error)?)).await,
     }
 }
 
@@ -717,17 +670,12 @@ pub async fn document(
     visitor: Visitor,
     Path(id): Path<String>,
     Query(query): Query<DocumentQuery>,
-) -> Response {
-    if let Some(refused) = visitor.refusal(Permission::ReadEnvelopes) {
-        return refused;
-    }
+) -> PageResult {
+    visitor.require(Permission::ReadEnvelopes)?;
 
-    let sent = async {
-        let document = duplicates::document(&app, &visitor.caller, &id, query.version).await?;
-        let reply = FileReply::<Pdf>::of_bytes(&app, &document.file_name, &document.pdf).await?;
-        Ok::<_, HttpError>(reply.into_response())
-    };
-    sent.await.unwrap_or_else(IntoResponse::into_response)
+    let document = duplicates::document(&app, &visitor.caller, &id, query.version).await?;
+    let reply = FileReply::<Pdf>::of_bytes(&app, &document.file_name, &document.pdf).await?;
+    Ok(reply.into_response())
 }
 
 /// Takes back the deletion of a template.
@@ -735,41 +683,31 @@ pub async fn restore(
     State(app): State<App>,
     Path(id): Path<String>,
     form: ConsoleForm,
-) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
+) -> PageResult {
+    form.visitor.require(Permission::Send)?;
 
-    match deletion::restore(&app, &form.visitor.caller, &id).await {
-        Ok(_) => Redirect::to(&address(&id)).into_response(),
-        Err(error) => failed(error),
-    }
+    deletion::restore(&app, &form.visitor.caller, &id).await?;
+    Ok(Redirect::to(&address(&id)).into_response())
 }
 
 /// Deletes a template, which can be restored for a while. Documents that were sent from it stay.
-pub async fn delete(State(app): State<App>, Path(id): Path<String>, form: ConsoleForm) -> Response {
-    if let Some(refused) = form.visitor.refusal(Permission::Send) {
-        return refused;
-    }
+pub async fn delete(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    form: ConsoleForm,
+) -> PageResult {
+    form.visitor.require(Permission::Send)?;
 
     let (caller, texts) = (&form.visitor.caller, form.visitor.texts);
-    let template = match templates::get(&app, caller, &id).await {
-        Ok(template) => template,
-        Err(error) => return failed(error),
-    };
-    let act = SensitiveAct {
+    let template = templates::get(&app, caller, &id).await?;
+    form.meant(&SensitiveAct {
         label: texts.text("template-delete"),
         objects: vec![template.name],
         consequence: texts.text("sure-template-delete"),
         is_typed: false,
         back: address(&id),
-    };
-    if let Err(asks) = form.meant(&act) {
-        return asks;
-    }
+    })?;
 
-    match deletion::delete(&app, caller, &id).await {
-        Ok(_) => Redirect::to(&format!("{PATH}/templates")).into_response(),
-        Err(error) => failed(error),
-    }
+    deletion::delete(&app, caller, &id).await?;
+    Ok(Redirect::to(&format!("{PATH}/templates")).into_response())
 }

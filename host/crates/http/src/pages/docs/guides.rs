@@ -33,14 +33,14 @@ macro_rules! guides {
 }
 
 guides! {
-    "Start": ["quickstart", "test-mode", "mcp"]
+    "Start": ["quickstart", "test-mode", "coming-from", "mcp"]
     "Guides": [
-        "documents", "fields", "embedding", "signers", "consent", "webhooks", "bulk-send", "vault", "facts", "funding", "control", "tape", "evidence",
+        "documents", "fields", "embedding", "signers", "consent", "webhooks", "bulk-send", "vault", "facts", "funding", "control", "tape", "retention", "evidence",
         "payment-and-identity", "languages",
     ]
     "Extend": ["rules", "provider-plugins", "components", "signing-providers"]
-    "Look up": ["errors", "roles", "configuration", "command-line"]
-    "Operate": ["operations", "console", "capacity"]
+    "Look up": ["errors", "troubleshooting", "glossary", "roles", "configuration", "command-line"]
+    "Operate": ["operations", "reverse-proxy", "sealing-certificates", "monitoring", "console", "capacity"]
 }
 
 /// A page of the documentation.

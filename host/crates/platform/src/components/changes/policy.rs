@@ -94,7 +94,7 @@ pub(super) fn check_policy(policy: &ChangePolicy, path: &[&str]) -> Result<(), S
 
     let path: Vec<&str> = path.iter().copied().chain([member]).collect();
     let received = json!(policy)[member].to_string();
-    let issue = ValidationIssue::new("out_of_range", &path, "a value in range", received, why);
+    let issue = ValidationIssue::new("out_of_range", &path, &why, received, &why);
     Err(ServiceError::Invalid(vec![issue]))
 }
 

@@ -218,12 +218,12 @@ fn check_reason(new: &NewChange) -> Result<(), ServiceError> {
     let mut issues = Vec::new();
     let length = new.reason.trim().chars().count();
     if !(1..=500).contains(&length) {
-        issues.push(ValidationIssue::new(
-            "out_of_range",
+        let message = "Say why the change is made";
+        issues.push(ValidationIssue::of_length(
             &["reason"],
-            "1 to 500 characters",
-            length.to_string(),
-            "Say why the change is made",
+            &new.reason,
+            500,
+            message,
         ));
     }
 
@@ -246,13 +246,8 @@ fn check_reason(new: &NewChange) -> Result<(), ServiceError> {
         .flat_map(|source| [("url", &source.url, 500), ("commit", &source.commit, 100)])
     {
         if text.trim().is_empty() || text.chars().count() > limit {
-            issues.push(ValidationIssue::new(
-                "out_of_range",
-                &["source", member],
-                format!("1 to {limit} characters"),
-                text.as_str(),
-                "Name the repository and the commit",
-            ));
+            let (path, message) = (["source", member], "Name the repository and the commit");
+            issues.push(ValidationIssue::of_length(&path, text, limit, message));
         }
     }
 

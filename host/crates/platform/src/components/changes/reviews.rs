@@ -42,13 +42,9 @@ pub async fn review(
         .as_ref()
         .map_or(0, |comment| comment.chars().count());
     if length > 2000 || (length == 0 && new.verdict != Verdict::Approve) {
-        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
-            "out_of_range",
-            &["comment"],
-            "1 to 2000 characters",
-            length.to_string(),
-            "Say why",
-        )]));
+        let text = comment.as_deref().unwrap_or_default();
+        let issue = ValidationIssue::of_length(&["comment"], text, 2000, "Say why");
+        return Err(ServiceError::Invalid(vec![issue]));
     }
 
     let (owner, org, now) = (officer.owner(), &officer.caller.org, core.clock.now());

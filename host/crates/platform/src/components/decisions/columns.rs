@@ -38,6 +38,7 @@ const SCHEMA: &str = "
         required binary answer_sha256 (UTF8);
         required boolean masked;
         optional binary replay (UTF8);
+        optional binary status (UTF8);
     }
 ";
 
@@ -140,6 +141,7 @@ impl<W: Write + Send> ColumnWriter<W> {
         column::<BoolType>(group, &masked)?;
 
         optional(group, rows.iter().map(|row| row.replay.clone()))?;
+        optional(group, rows.iter().map(|row| row.status.clone()))?;
         row_group.close()?;
         Ok(())
     }

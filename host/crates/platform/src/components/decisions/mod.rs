@@ -203,6 +203,7 @@ fn line(
         slot: decision.slot,
         function: decision.function,
         replay: envelope_id.as_ref().map(decision::replay_path),
+        status: decision::status_of(decision.slot, &given, &answer),
         envelope_id,
         template_id,
         at: decision.at,
@@ -266,7 +267,7 @@ async fn read(
     sender: mpsc::Sender<ExportLine>,
 ) -> Result<(i64, bool), ServiceError> {
     let chain = DecisionChain::of(org);
-    let mut head = match log::signed_head(core).await {
+    let mut head = match log::signed_head(core, u64::MAX).await {
         Ok(head) => Some(head),
         // Nothing was signed yet.
         Err(ServiceError::NotFound(_)) => None,

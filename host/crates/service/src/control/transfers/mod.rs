@@ -108,6 +108,7 @@ pub fn metadata_filter(member: &str, text: &str) -> Result<(String, String), Ser
             Err(invalid(
                 "invalid_request",
                 &[member, "metadata"],
+                "member:value",
                 text,
                 message,
             ))
@@ -212,6 +213,7 @@ pub async fn propose(
         return Err(invalid(
             "out_of_range",
             &["expires_at"],
+            "a time in the future, within a year",
             expires_at,
             message,
         ));
@@ -283,28 +285,33 @@ async fn selected(
             let parsed = records.iter().zip(0..).map(|(text, index): (_, usize)| {
                 let path = ["records", &index.to_string()];
                 let message = "not the id of an envelope";
-                EnvelopeId::parse(text).ok_or_else(|| invalid("invalid_id", &path, text, message))
+                let expected = "the id of an envelope";
+                EnvelopeId::parse(text)
+                    .ok_or_else(|| invalid("invalid_id", &path, expected, text, message))
             });
             parsed.collect::<Result<Vec<_>, _>>()?
         }
         (None, Some(filter)) => matching(core, caller, filter).await?,
         _ => {
             let message = "give either records or filter";
-            return Err(invalid("invalid_request", &["records"], "", message));
+            let (code, expected) = ("invalid_request", "one of records and filter");
+            return Err(invalid(code, &["records"], expected, "", message));
         }
     };
 
     let given = records.len();
     if !(1..=RECORDS).contains(&given) {
         let message = format!("a transfer has 1 to {RECORDS} records");
-        return Err(invalid("out_of_range", &["records"], given, &message));
+        let (code, expected) = ("out_of_range", format!("1 to {RECORDS} records"));
+        return Err(invalid(code, &["records"], &expected, given, &message));
     }
 
     // The Merkle tree has one leaf for each record, in the order of the ids.
     records.sort_unstable();
     if let Some(pair) = records.windows(2).find(|pair| pair[0] == pair[1]) {
         let message = "the record is in the list twice";
-        return Err(invalid("duplicate_record", &["records"], &pair[0], message));
+        let (code, expected) = ("duplicate_record", "each record once");
+        return Err(invalid(code, &["records"], expected, &pair[0], message));
     }
 
     Ok(records)
@@ -351,11 +358,17 @@ async fn matching(
     Ok(found.into_iter().map(|record| record.envelope).collect())
 }
 
-fn invalid(code: &str, path: &[&str], received: impl ToString, message: &str) -> ServiceError {
+fn invalid(
+    code: &str,
+    path: &[&str],
+    expected: &str,
+    received: impl ToString,
+    message: &str,
+) -> ServiceError {
     ServiceError::Invalid(vec![ValidationIssue::new(
         code,
         path,
-        "",
+        expected,
         received.to_string(),
         message,
     )])

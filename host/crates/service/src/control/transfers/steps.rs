@@ -214,7 +214,8 @@ fn refusal(
             problem @ (ControlProblem::DoublePledge(_)
             | ControlProblem::Refused(_)
             | ControlProblem::ConsentRequired(_)
-            | ControlProblem::Pledged),
+            | ControlProblem::Pledged
+            | ControlProblem::LegalHold(_)),
         ) => Problem::from(problem).code,
         ServiceError::NotFound(_) => Some("record_not_found"),
         _ => return Err(error),

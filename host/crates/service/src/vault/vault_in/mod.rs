@@ -29,12 +29,12 @@ use crate::vault::{Vault, copies};
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
 use holdfast_domain::envelope::{Envelope, EnvelopeStatus};
 use holdfast_domain::id::{EnvelopeId, IntentId, OrgId};
-use holdfast_platform::log::check_clock;
+use holdfast_platform::log::{check_clock, published};
 use holdfast_platform::lookup;
 use holdfast_platform::vaulting;
 use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::vault::{VaultFailure, VaultIntent};
-use holdfast_store::{StoreError, jobs, ledger, log, vault};
+use holdfast_store::{StoreError, jobs, ledger, vault};
 pub use participants::{deciding_rules, rules_owner};
 use pipeline::{PipelineStep, VaultInPipeline};
 pub(super) use record::notes;
@@ -167,7 +167,7 @@ async fn intend(
         frozen_at: now,
         issuer: issuer(core, &envelope.org),
         ledger_sequence: ledger::last_sequence(&mut tx, &envelope.org, &envelope.id).await?,
-        checkpoint: log::checkpoint(&mut tx).await?,
+        checkpoint: published(core, &mut tx).await?,
         wording: copies::wording(&mut tx, &envelope.org).await?,
     };
 

@@ -2,6 +2,12 @@
 //!
 //! One node at a time extends the log: it holds a lease and locks the log's row. Places,
 //! tiles and the signed head are written in one transaction.
+//!
+//! [`cosignatures`] offers the heads to the witnesses of the log, and [`witness`] is the other side: it cosigns the
+//! heads of other logs.
+
+pub mod cosignatures;
+pub mod witness;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -17,7 +23,8 @@ use crate::{Core, Problem, ProblemKind, ServiceError};
 use holdfast_adapters::files::FilesError;
 use holdfast_adapters::sealing::SealError;
 use holdfast_base::faults;
-use holdfast_domain::checkpoint::{Checkpoint, VerifierKey, entry_leaf};
+pub use holdfast_domain::checkpoint::size_of;
+use holdfast_domain::checkpoint::{Checkpoint, VerifierKey, entry_leaf, split_note};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{EnvelopeId, OrgId, RequestId};
 use holdfast_domain::ledger::LedgerEntry;
@@ -34,6 +41,9 @@ const PERIOD: Duration = Duration::from_secs(1);
 const CHECKPOINTS: &str = "ledger/checkpoints";
 /// Another node may take over when the lease holder has been silent for this long.
 const LEASE: Duration = Duration::from_secs(5);
+
+/// How long the quorum of cosignatures may be missing before heads without it are published, and `doctor` fails.
+pub const QUORUM_PATIENCE: Duration = Duration::from_secs(300);
 
 /// How far the clocks of nodes may differ before one counts as behind.
 pub const CLOCK_TOLERANCE: Duration = Duration::from_secs(300);
@@ -192,7 +202,7 @@ pub async fn sequence(core: &Core, sequencer: &LogSequencer) -> Result<usize, Se
 
 /// Waits until every entry written so far is placed, and places entries if no other node
 /// does. Gives up after a deadline; proofs then show which entries are missing.
-pub async fn catch_up(core: &Core, sequencer: &LogSequencer) -> Result<(), ServiceError> {
+async fn catch_up(core: &Core, sequencer: &LogSequencer) -> Result<(), ServiceError> {
     // Twice the lease, so that the lease of a node that died can expire.
     let deadline = tokio::time::Instant::now() + LEASE * 2;
     loop {
@@ -406,9 +416,13 @@ pub async fn head(core: &Core, since: Option<u64>) -> Result<LogHead, ServiceErr
     let mut connection = core.store.read().await?;
     let head = log::head(&mut connection).await?;
     // Before its first signed head, the log has nothing that a caller could verify.
-    let (head, checkpoint) = head
+    let (mut head, checkpoint) = head
         .and_then(|mut head| head.checkpoint.take().map(|note| (head, note)))
         .ok_or(ServiceError::NotFound("Ledger head"))?;
+    // The cosigned note of the same head has the lines of its witnesses as well.
+    let text = |note: &str| split_note(note).map(|(text, _)| text.to_owned());
+    let cosigned = head.cosigned.take();
+    let cosigned = cosigned.filter(|note| text(note) == text(&checkpoint));
     let consistency = match since {
         None => None,
         Some(from) if from > head.size => {
@@ -424,7 +438,7 @@ pub async fn head(core: &Core, since: Option<u64>) -> Result<LogHead, ServiceErr
         tree_size: head.size,
         root_hash: head.root,
         signed_at: head.signed_at,
-        checkpoint,
+        checkpoint: cosigned.unwrap_or(checkpoint),
         consistency,
         successions: log::successions(&mut connection).await?,
     })
@@ -450,36 +464,89 @@ pub async fn evidence(
     let mut connection = core.store.read().await?;
     // Read the places before the head: the later head then covers all of them.
     let places = log::places(&mut connection, Some(org), envelope).await?;
+    let covered = places.iter().map(|(_, index)| index + 1).max();
     let head = log::head(&mut connection).await?;
-    let Some((head, checkpoint)) =
-        head.and_then(|mut head| head.checkpoint.take().map(|note| (head, note)))
-    else {
+    let Some(head) = head.and_then(|head| SignedHead::of(head, covered.unwrap_or_default())) else {
         return Ok(None);
     };
 
     let inclusion = proofs(&mut connection, &places, head.size).await?;
     Ok(Some(LogEvidence {
-        checkpoint,
-        public_key: head.public_key.unwrap_or_default(),
+        checkpoint: head.note,
+        public_key: head.public_key,
         successions: log::successions(&mut connection).await?,
         certified: certified(&mut connection, org, envelope, head.size).await?,
         inclusion,
     }))
 }
 
-/// Returns the signed head, without proofs.
+/// Head of the log that evidence leads to.
+struct SignedHead {
+    size: u64,
+    /// Signed note, with the lines of witnesses.
+    note: String,
+    public_key: String,
+}
+
+impl SignedHead {
+    /// Returns the newest cosigned head if it covers so many entries, and otherwise the newest one. `None` before the
+    /// first signed head.
+    fn of(head: log::LogState, covered: u64) -> Option<Self> {
+        let (newest, newest_note) = (head.size, head.checkpoint?);
+        let public_key = head.public_key.unwrap_or_default();
+        // Evidence names one key. A head that the key before signed would need another one.
+        let key = VerifierKey::parse(&public_key);
+        let is_of_key = |note: &String| key.as_ref().is_some_and(|key| key.open(note).is_ok());
+        let cosigned = head.cosigned.filter(is_of_key);
+
+        let cosigned = cosigned.and_then(|note| Some((size_of(&note)?, note)));
+        let covered = covered.min(newest);
+        let covering = cosigned.filter(|(size, _)| (covered..=newest).contains(size));
+        let (size, note) = covering.unwrap_or((newest, newest_note));
+        Some(Self {
+            size,
+            note,
+            public_key,
+        })
+    }
+}
+
+/// Returns a signed head without proofs: the newest cosigned one if it covers so many entries, and otherwise the newest
+/// of all. `u64::MAX` stands for all entries.
 ///
 /// # Errors
 /// Nothing was signed yet.
-pub async fn signed_head(core: &Core) -> Result<LogEvidence, ServiceError> {
-    let head = head(core, None).await?;
+pub async fn signed_head(core: &Core, covered: u64) -> Result<LogEvidence, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let head = log::head(&mut connection).await?;
+    let head = head.and_then(|head| SignedHead::of(head, covered));
+    let head = head.ok_or(ServiceError::NotFound("Ledger head"))?;
     Ok(LogEvidence {
-        checkpoint: head.checkpoint,
+        checkpoint: head.note,
         public_key: head.public_key,
-        successions: head.successions,
+        successions: log::successions(&mut connection).await?,
         certified: None,
         inclusion: Vec::new(),
     })
+}
+
+/// Returns the head that is published for readers without a proof, as a signed note: the newest cosigned one. The
+/// newest of all without witnesses, and while the quorum has been missing for [`QUORUM_PATIENCE`]: a log that seems to
+/// stand still would hide more than a head without cosignatures.
+pub async fn published(
+    core: &Core,
+    connection: &mut SqlConnection,
+) -> Result<Option<String>, ServiceError> {
+    let head = log::head(connection).await?;
+    Ok(head.and_then(|head| {
+        let is_current = |note: &String| {
+            let age = head.cosigned_at.map(|at| core.clock.now().since(at));
+            size_of(note) == Some(head.size) || age.is_some_and(|age| age <= QUORUM_PATIENCE)
+        };
+        let cosigned = head.cosigned.filter(is_current);
+        let cosigned = cosigned.filter(|_| !core.config.ledger.witnesses.is_empty());
+        cosigned.or(head.checkpoint)
+    }))
 }
 
 /// Returns a proof for the last of these entries of an envelope that is in the tree of `size`.
@@ -546,11 +613,6 @@ pub async fn verifier(core: &Core) -> Result<Option<VerifierKey>, ServiceError> 
     };
     let successions = log::successions(&mut connection).await?;
     Ok(VerifierKey::parse(&own(core, &head, &successions)?))
-}
-
-/// Parses the tree size from a signed note: its second line.
-pub fn size_of(note: &str) -> Option<u64> {
-    note.lines().nth(1)?.parse().ok()
 }
 
 /// Returns a proof that the log extends the head in the envelope's certificate.

@@ -1,0 +1,232 @@
+//! Legal holds, in the bucket of the organization that placed them.
+
+use super::row::{json_text, query_locked, query_rows, table_row};
+use super::statement::RunStatement as _;
+use super::{SqlConnection, StoreError, WriteTransaction};
+use holdfast_domain::envelope::Envelope;
+use holdfast_domain::hold::{HoldScope, LegalHold, RequestedLift};
+use holdfast_domain::id::{EnvelopeId, HoldId, OrgId};
+
+pub async fn insert(tx: &mut WriteTransaction, hold: &LegalHold) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into legal_hold (bucket, hold_id, org_id, scope, subject, subject_bucket, reason, case_reference,
+             placed_by, placed_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+    )
+    .bind(hold.org.bucket())
+    .bind(hold.id.as_str())
+    .bind(hold.org.as_str())
+    .bind(hold.scope.as_str())
+    .bind(&hold.subject)
+    .bind(hold.subject_bucket)
+    .bind(&hold.reason)
+    .bind(&hold.case_reference)
+    .bind(&hold.placed_by)
+    .bind(hold.placed_at.to_string())
+    .run(tx)
+    .await
+}
+
+/// Returns a hold of an organization.
+pub async fn get(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+    id: &HoldId,
+) -> Result<Option<LegalHold>, StoreError> {
+    query_rows(
+        "select {columns} from legal_hold where bucket = $1 and org_id = $2 and hold_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(id.as_str())
+    .fetch_optional(connection)
+    .await
+}
+
+/// Returns a hold of an organization with its row locked until the transaction ends.
+pub async fn lock(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    id: &HoldId,
+) -> Result<Option<LegalHold>, StoreError> {
+    query_locked(
+        tx,
+        "select {columns} from legal_hold where bucket = $1 and org_id = $2 and hold_id = $3",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(id.as_str())
+    .fetch_optional(tx)
+    .await
+}
+
+/// Lists the holds of an organization, newest first.
+pub async fn list(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+    after: Option<&HoldId>,
+    limit: i64,
+) -> Result<Vec<LegalHold>, StoreError> {
+    query_rows(
+        "select {columns} from legal_hold where bucket = $1 and org_id = $2 and hold_id < $3
+         order by hold_id desc limit $4",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    // Behind every id.
+    .bind(after.map_or("i", HoldId::as_str))
+    .bind(limit)
+    .fetch_all(connection)
+    .await
+}
+
+/// Returns the oldest hold in force by which an organization, its controller, holds a record.
+pub async fn covering(
+    connection: &mut SqlConnection,
+    controller: &OrgId,
+    envelope: &Envelope,
+) -> Result<Option<LegalHold>, StoreError> {
+    // Only the originator knows the customer of a record.
+    let customer = if *controller == envelope.org {
+        envelope.customer.as_str()
+    } else {
+        ""
+    };
+    let found: Vec<LegalHold> = query_rows(
+        "select {columns} from legal_hold
+         where bucket = $1 and org_id = $2 and lifted_at is null
+             and (scope in ('organization', 'pool')
+                 or (scope = 'envelope' and subject = $3)
+                 or (scope = 'customer' and subject = $4))
+         order by hold_id",
+    )
+    .bind(controller.bucket())
+    .bind(controller.as_str())
+    .bind(envelope.id.as_str())
+    .bind(customer)
+    .fetch_all(&mut *connection)
+    .await?;
+
+    // The records of a pool may be in the bucket of another organization, which no statement joins with this one.
+    for hold in found {
+        if hold.scope != HoldScope::Pool || is_pooled(connection, &hold, &envelope.id).await? {
+            return Ok(Some(hold));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a record is part of the transfer that a hold is about.
+async fn is_pooled(
+    connection: &mut SqlConnection,
+    hold: &LegalHold,
+    envelope: &EnvelopeId,
+) -> Result<bool, StoreError> {
+    // In every state: the hold itself makes the transfer refuse the record, and has to cover it afterwards.
+    sqlx::query(
+        "select envelope_id from control_transfer_record
+         where bucket = $1 and transfer_id = $2 and envelope_id = $3",
+    )
+    .bind(hold.subject_bucket)
+    .bind(&hold.subject)
+    .bind(envelope.as_str())
+    .finds_row(connection)
+    .await
+}
+
+/// Returns the oldest hold in force on a whole organization.
+pub async fn on_organization(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+) -> Result<Option<LegalHold>, StoreError> {
+    query_rows(
+        "select {columns} from legal_hold
+         where bucket = $1 and org_id = $2 and lifted_at is null and scope = 'organization'
+         order by hold_id limit 1",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .fetch_optional(connection)
+    .await
+}
+
+/// Whether an organization has a hold in force, or another party has one and controls a record of it.
+pub async fn concern(connection: &mut SqlConnection, org: &OrgId) -> Result<bool, StoreError> {
+    let controllers: Vec<String> = sqlx::query_scalar(
+        "select distinct controller_id from control_record where bucket = $1 and org_id = $2",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .fetch_all(&mut *connection)
+    .await?;
+
+    let controllers = controllers.iter().filter_map(|id| OrgId::parse(id));
+    for party in controllers.chain([org.clone()]) {
+        let found = sqlx::query(
+            "select hold_id from legal_hold where bucket = $1 and org_id = $2 and lifted_at is null limit 1",
+        );
+        let found = found.bind(party.bucket()).bind(party.as_str());
+        if found.finds_row(connection).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Counts the holds in force of all organizations.
+pub async fn count_in_force(connection: &mut SqlConnection) -> Result<i64, StoreError> {
+    let text = "select count(*) as holds from legal_hold where lifted_at is null";
+    let holds = sqlx::query_scalar(text).fetch_one(connection).await?;
+    Ok(holds)
+}
+
+/// Writes the request to lift a hold, or its end.
+///
+/// # Errors
+/// [`StoreError::Conflict`] if it was lifted before.
+pub async fn update(tx: &mut WriteTransaction, hold: &LegalHold) -> Result<(), StoreError> {
+    let (lift, lifted) = (hold.lift.as_ref(), hold.lifted.as_ref());
+    let account = lift.and_then(|lift| lift.requested_as.as_ref());
+    // A lifted hold never changes again: it is the record of what was protected until when.
+    sqlx::query(
+        "update legal_hold set lift_reason = $3, lift_requested_by = $4, lift_requested_as = $5,
+             lift_requested_at = $6, lifted_by = $7, lifted_at = $8
+         where bucket = $1 and hold_id = $2 and lifted_at is null",
+    )
+    .bind(hold.org.bucket())
+    .bind(hold.id.as_str())
+    .bind(lift.map(|lift| &lift.reason))
+    .bind(lift.map(|lift| &lift.requested_by))
+    .bind(account.map(json_text))
+    .bind(lift.map(|lift| lift.requested_at.to_string()))
+    .bind(lifted.map(|(by, _)| by))
+    .bind(lifted.map(|(_, at)| at.to_string()))
+    .run_guarded(tx)
+    .await
+}
+
+table_row! {
+    LegalHold of "legal_hold" by "hold_id"
+        also "lift_reason", "lift_requested_by", "lift_requested_as", "lift_requested_at", "lifted_by", "lifted_at"
+    {
+        id: parsed("hold_id", HoldId::parse),
+        org: parsed("org_id", OrgId::parse),
+        scope: parsed("scope", HoldScope::parse),
+        subject: text("subject"),
+        subject_bucket: number("subject_bucket"),
+        reason: text("reason"),
+        case_reference: text("case_reference"),
+        placed_by: text("placed_by"),
+        placed_at: time("placed_at"),
+        lift: |row| match row.optional_text("lift_reason")? {
+            None => None,
+            Some(reason) => Some(RequestedLift {
+                reason,
+                requested_by: row.text("lift_requested_by")?,
+                requested_as: row.optional_json("lift_requested_as")?,
+                requested_at: row.time("lift_requested_at")?,
+            }),
+        },
+        lifted: |row| row.optional_text("lifted_by")?.zip(row.optional_time("lifted_at")?),
+    }
+}
