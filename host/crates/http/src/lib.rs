@@ -41,6 +41,7 @@ mod pace;
 mod pages;
 mod qr;
 mod reply;
+mod routing;
 mod unread;
 pub mod witness;
 

@@ -20,6 +20,7 @@ use crate::middleware::caller::{
     WebCaller as Web, may,
 };
 use crate::openapi::describe;
+use crate::routing::operation;
 use holdfast_service::App;
 
 /// Defines `api` and one function per area. An operation takes two lines: first method, path,
@@ -40,7 +41,7 @@ macro_rules! areas {
                 ApiRouter::new()$(.api_route(
                     $path,
                     $method(
-                        $handler,
+                        operation($handler),
                         describe(stringify!($area), stringify!($name), $summary, &[$($error),*]),
                     ),
                 ))*

@@ -8,10 +8,10 @@ use axum::Router;
 use axum::extract::RawQuery;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use holdfast_handwriting::Handwriting;
 use sha2::{Digest as _, Sha256};
 
+use crate::routing::get;
 use holdfast_service::App;
 
 /// The icon of browser tabs.

@@ -4,7 +4,6 @@ use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::get;
 use axum::{Json, Router, extract::FromRequest as _};
 use maud::html;
 use schemars::JsonSchema;
@@ -16,6 +15,7 @@ use super::signing_page::takes_file;
 use crate::error::HttpError;
 use crate::middleware::extract::MultipartForm;
 use crate::middleware::limits;
+use crate::routing::{boxed, get};
 use holdfast_domain::envelope::SignerStatus;
 use holdfast_domain::locale::Message;
 use holdfast_platform::ServiceError;
@@ -28,7 +28,7 @@ use holdfast_service::envelopes::documents;
 /// Returns the routes, below the form's own path.
 pub fn routes(path: &str) -> Router<App> {
     let below = |name: &str| format!("{path}/{{token}}{name}");
-    Router::new().route(&below("/attachments/{name}"), get(show).post(upload))
+    Router::new().route(&below("/attachments/{name}"), get(show).post(boxed(upload)))
 }
 
 /// Shows the choice of a file for the field with this index, or returns the file with this SHA-256.

@@ -5,10 +5,10 @@ use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::get;
 
 use crate::error::HttpError;
 use crate::middleware::limits;
+use crate::routing::get;
 use holdfast_domain::brand::OrganizationBrand;
 use holdfast_domain::id::OrgId;
 use holdfast_platform::ServiceError;

@@ -9,7 +9,6 @@ use axum::extract::{FromRequest as _, FromRequestParts, Path, Request, State};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use axum::{Form as FormBody, Json, Router};
 use maud::html;
 use serde_json::json;
@@ -25,6 +24,7 @@ use crate::middleware::caller::bearer_token;
 use crate::middleware::extract::{FileForm, MultipartForm, ValidJson};
 use crate::middleware::limits::CredentialLookup;
 use crate::reply;
+use crate::routing::{boxed, get, post};
 use holdfast_adapters::texts::{Texts, WayOut};
 use holdfast_domain::envelope::SignerKind;
 use holdfast_platform::ServiceError;
@@ -38,7 +38,7 @@ use holdfast_service::templates::pages::{self, WIDTHS};
 
 pub fn routes() -> Router<App> {
     Router::new()
-        .route("/builder", get(embed::shell).post(open))
+        .route("/builder", get(embed::shell).post(boxed(open)))
         .route("/builder/template", get(show).put(save))
         .route("/builder/document", post(attach))
         .route("/builder/preview", post(preview))

@@ -6,7 +6,6 @@ use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use maud::html;
 
 use super::page_frame::{PageLook, texts_for};
@@ -15,6 +14,7 @@ use super::signer_link::{id_and_code, unknown_link};
 use super::signing_files::{attachment, saved};
 use crate::error::HttpError;
 use crate::middleware::limits;
+use crate::routing::get;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::locale::Locale;
 use holdfast_platform::access::windows::LimitedCredential;

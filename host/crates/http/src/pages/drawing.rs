@@ -8,7 +8,6 @@ use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use axum::{Form, Json, Router};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -24,6 +23,7 @@ use crate::error::HttpError;
 use crate::middleware::limits::CredentialLookup;
 use crate::middleware::origin::origin;
 use crate::qr::svg;
+use crate::routing::{boxed, get};
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::locale::{Locale, Message};
 use holdfast_domain::token::LinkToken;
@@ -44,7 +44,7 @@ pub fn routes(path: &str) -> Router<App> {
         .route(&format!("{path}/{{token}}/drawing"), get(state))
         .route(
             &format!("{path}/{FOLDER}/{{token}}"),
-            get(show).post(submit),
+            get(show).post(boxed(submit)),
         )
 }
 

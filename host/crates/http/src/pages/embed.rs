@@ -7,7 +7,6 @@
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::get;
 use axum::{Form as FormBody, Router};
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -16,6 +15,7 @@ use super::assets;
 use super::page_frame::{EmbedMessage, FramePolicy, PageLook, script_texts, texts_for};
 use super::record::{details, entry, record_parts, time_of};
 use crate::error::HttpError;
+use crate::routing::{boxed, get};
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::envelope::EnvelopeStatus;
 use holdfast_domain::event::EventType;
@@ -30,9 +30,9 @@ use holdfast_service::vault::overview::{self, RecordOverview};
 /// Returns the routes of the widgets, below `path`.
 pub fn routes(path: &str) -> Router<App> {
     Router::new()
-        .route(&format!("{path}/sign"), get(shell).post(sign))
-        .route(&format!("{path}/vault"), get(shell).post(vault))
-        .route(&format!("{path}/vault/copy"), axum::routing::post(copy))
+        .route(&format!("{path}/sign"), get(shell).post(boxed(sign)))
+        .route(&format!("{path}/vault"), get(shell).post(boxed(vault)))
+        .route(&format!("{path}/vault/copy"), crate::routing::post(copy))
         .route(&format!("{path}/embed.js"), get(element))
 }
 

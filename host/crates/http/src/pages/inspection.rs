@@ -6,7 +6,6 @@ use axum::extract::{FromRequestParts, Path, Query, Request, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::{get, post};
 use maud::{Markup, html};
 
 use super::page_frame::{PageLook, texts_for};
@@ -16,6 +15,7 @@ use super::signing_files::{PageQuery, saved};
 use super::viewing::sheets;
 use crate::error::HttpError;
 use crate::middleware::limits;
+use crate::routing::{boxed, get, post};
 use holdfast_adapters::texts::Texts;
 use holdfast_components::rules::placement::PageFacts;
 use holdfast_domain::control::{View, ViewAccess};
@@ -34,7 +34,7 @@ pub const PATH: &str = "/inspect";
 pub fn routes() -> Router<App> {
     let below = |name: &str| format!("{PATH}/{{view}}/{{code}}{name}");
     Router::new()
-        .route(&below(""), get(show).post(open))
+        .route(&below(""), get(show).post(boxed(open)))
         .route(&below("/pages/{page}"), get(page))
         .route(&below("/copy.pdf"), post(copy))
 }

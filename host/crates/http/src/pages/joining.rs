@@ -5,13 +5,13 @@ use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use maud::html;
 
 use super::page_frame::{PageLook, texts_for};
 use super::signer_link::{id_and_code, unknown_link};
 use crate::error::HttpError;
 use crate::middleware::limits;
+use crate::routing::{boxed, get};
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::locale::Locale;
 use holdfast_platform::access::windows::LimitedCredential;
@@ -24,7 +24,7 @@ pub const PATH: &str = "/join";
 pub fn routes() -> Router<App> {
     Router::new().route(
         &format!("{PATH}/{{invitation}}/{{code}}"),
-        get(show).post(join),
+        get(show).post(boxed(join)),
     )
 }
 

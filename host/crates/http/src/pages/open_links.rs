@@ -7,7 +7,6 @@ use axum::extract::{FromRequestParts, Path, Request, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::get;
 use maud::{Markup, html};
 use serde_json::json;
 
@@ -19,6 +18,7 @@ use super::signer_link::unknown_link;
 use crate::error::HttpError;
 use crate::middleware::extract::valid;
 use crate::middleware::limits::{self, CredentialLookup};
+use crate::routing::{boxed, get};
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::locale::Locale;
@@ -37,7 +37,7 @@ use holdfast_service::signing::visits;
 pub const PATH: &str = "/open";
 
 pub fn routes() -> Router<App> {
-    Router::new().route(&format!("{PATH}/{{token}}"), get(show).post(submit))
+    Router::new().route(&format!("{PATH}/{{token}}"), get(show).post(boxed(submit)))
 }
 
 /// Request by an open link.

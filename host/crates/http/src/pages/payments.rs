@@ -5,7 +5,6 @@ use axum::extract::{FromRequestParts, Path, Query, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Redirect, Response};
-use axum::routing::get;
 use maud::html;
 use serde::Deserialize;
 
@@ -14,6 +13,7 @@ use super::kba;
 use super::page_frame::{EmbedMessage, FramePolicy, PageLook, script_texts, texts_for};
 use super::signer_link::SignerVisit;
 use crate::error::HttpError;
+use crate::routing::{boxed, get};
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::component::Slot;
 use holdfast_domain::organization::Organization;
@@ -32,7 +32,7 @@ pub fn routes(path: &str) -> Router<App> {
 pub fn sandbox_routes() -> Router<App> {
     Router::new().route(
         "/sandbox/payments/{intent}",
-        get(sandbox_page).post(sandbox_pay),
+        get(sandbox_page).post(boxed(sandbox_pay)),
     )
 }
 

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use axum::extract::{DefaultBodyLimit, FromRequest as _, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::{get, post};
 use axum::{Form as FormBody, Json, Router};
 use maud::html;
 use serde_json::{Value, json};
@@ -24,6 +23,7 @@ use super::signing_page::{DELEGATION, DISPLAYED, QUESTION, SigningPage};
 use super::viewing;
 use crate::error::HttpError;
 use crate::middleware::origin::origin;
+use crate::routing::{boxed, get, post};
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::SignerStatus;
@@ -52,7 +52,7 @@ const BODY_LIMIT: usize = 8 * 1024 * 1024;
 pub fn routes(path: &str) -> Router<App> {
     let below = |name: &str| format!("{path}/{{token}}{name}");
     Router::new()
-        .route(&below(""), get(show).post(submit))
+        .route(&below(""), get(show).post(boxed(submit)))
         .route(&below("/renew"), post(renew))
         .route(&below("/witness"), post(pass_to_witness))
         .merge(signing_files::routes(path))

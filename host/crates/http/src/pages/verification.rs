@@ -5,13 +5,13 @@ use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use maud::{Markup, html};
 
 use super::assets;
 use super::page_frame::{PageLook, script_texts, texts_for};
 use crate::error::HttpError;
 use crate::middleware::limits;
+use crate::routing::get;
 use holdfast_domain::envelope::EnvelopeStatus;
 use holdfast_domain::locale::Locale;
 use holdfast_platform::access::windows::LimitedCredential;

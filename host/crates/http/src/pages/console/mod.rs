@@ -95,10 +95,10 @@ mod users;
 mod vault;
 
 use axum::Router;
-use axum::routing::{get, post};
 
 use self::live::LiveList;
 pub use self::signed_in::read_form;
+use crate::routing::{boxed, get, post};
 use holdfast_service::App;
 
 /// Path below which the pages are.
@@ -117,17 +117,20 @@ pub fn routes(enabled: bool) -> Router<App> {
     let live = |list: LiveList| get(move |app, visitor| live::follow(app, visitor, list));
     Router::new()
         .route(PATH, get(navigation::land))
-        .route(&below("/sign-in"), get(sign_in::ask).post(sign_in::send))
+        .route(
+            &below("/sign-in"),
+            get(sign_in::ask).post(boxed(sign_in::send)),
+        )
         .route(
             &below("/enter/{link}/{code}"),
-            get(sign_in::offer).post(sign_in::enter),
+            get(sign_in::offer).post(boxed(sign_in::enter)),
         )
         .route(&below("/sign-in/passkey"), post(passkeys::sign_in))
         .route(&below("/sso"), get(sign_on::choose))
         .route(&below("/sso/callback"), get(sign_on::finish))
         .route(
             &below("/sso/{org}"),
-            get(sign_on::offer).post(sign_on::begin),
+            get(sign_on::offer).post(boxed(sign_on::begin)),
         )
         .route(&below("/confirm"), post(passkeys::confirm))
         .route(&below("/passkeys"), post(passkeys::add))
@@ -193,7 +196,10 @@ pub fn routes(enabled: bool) -> Router<App> {
             &below("/envelopes/{id}/stipulations/{kind}/waive"),
             post(funding::waive),
         )
-        .route(&below("/users"), get(users::list).post(users::invite))
+        .route(
+            &below("/users"),
+            get(users::list).post(boxed(users::invite)),
+        )
         .route(&below("/users/{id}/role"), post(users::change))
         .route(&below("/users/{id}/invite"), post(users::invite_again))
         .route(&below("/users/{id}/end"), post(users::end))
@@ -203,25 +209,25 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/drafts/{id}"), get(drafts::open))
         .route(
             &below("/drafts/{id}/people"),
-            get(drafts::people).post(drafts::save_people),
+            get(drafts::people).post(boxed(drafts::save_people)),
         )
         .route(
             &below("/drafts/{id}/fields"),
-            get(drafts::fields).post(drafts::place_fields),
+            get(drafts::fields).post(boxed(drafts::place_fields)),
         )
         .route(
             &below("/drafts/{id}/details"),
-            get(drafts::details).post(drafts::save_details),
+            get(drafts::details).post(boxed(drafts::save_details)),
         )
         .route(
             &below("/drafts/{id}/review"),
-            get(drafts::review).post(drafts::send),
+            get(drafts::review).post(boxed(drafts::send)),
         )
         .route(
             &below("/templates"),
-            get(templates::list).post(templates::upload),
+            get(templates::list).post(boxed(templates::upload)),
         )
-        .route(&below("/bulk"), get(bulk::list).post(bulk::create))
+        .route(&below("/bulk"), get(bulk::list).post(boxed(bulk::create)))
         .route(&below("/bulk/{id}"), get(bulk::show))
         .route(&below("/bulk/{id}/events"), get(bulk::events))
         .route(&below("/bulk/{id}/table"), post(bulk::table))
@@ -230,7 +236,7 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/bulk/{id}/{act}"), post(bulk::act))
         .route(
             &below("/packages"),
-            get(packages::list).post(packages::create),
+            get(packages::list).post(boxed(packages::create)),
         )
         .route(&below("/packages/{id}"), post(packages::change))
         .route(&below("/vault"), get(vault::list))
@@ -280,7 +286,7 @@ pub fn routes(enabled: bool) -> Router<App> {
         )
         .route(
             &below("/templates/{id}/open-links"),
-            get(open_links::list).post(open_links::create),
+            get(open_links::list).post(boxed(open_links::create)),
         )
         .route(&below("/open-links/{id}/qr.svg"), get(open_links::qr))
         .route(&below("/open-links/{id}/close"), post(open_links::close))
@@ -291,7 +297,7 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/settings"), get(settings::show))
         .route(
             &below("/settings/{part}"),
-            get(settings::show_part).post(settings::save),
+            get(settings::show_part).post(boxed(settings::save)),
         )
         .route(&below("/developers"), get(developers::show))
         .route(&below("/keys"), post(keys::create))
@@ -318,28 +324,31 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/transfers"), get(control::transfers))
         .route(&below("/transfers/{id}"), get(control::transfer))
         .route(&below("/transfers/{id}/tape.csv"), get(control::tape))
-        .route(&below("/tapes"), get(tapes::list).post(tapes::upload))
+        .route(
+            &below("/tapes"),
+            get(tapes::list).post(boxed(tapes::upload)),
+        )
         .route(&below("/tapes/maps"), post(tapes::save_map))
         .route(&below("/tapes/{id}"), get(tapes::show))
         .route(
             &below("/tapes/{id}/columns"),
-            get(tapes::choose).post(tapes::take_columns),
+            get(tapes::choose).post(boxed(tapes::take_columns)),
         )
         .route(&below("/tapes/{id}/delete"), post(tapes::delete))
         .route(&below("/tapes/{id}/pictures/{picture}"), get(tapes::place))
         .route(&below("/tapes/{id}/report/{format}"), get(tapes::report))
         .route(
             &below("/fact-maps"),
-            get(fact_maps::list).post(fact_maps::create),
+            get(fact_maps::list).post(boxed(fact_maps::create)),
         )
         .route(
             &below("/fact-maps/{id}"),
-            get(fact_maps::show).post(fact_maps::save),
+            get(fact_maps::show).post(boxed(fact_maps::save)),
         )
         .route(&below("/fact-maps/{id}/versions"), post(fact_maps::restore))
         .route(
             &below("/funding"),
-            get(funding_packs::list).post(funding_packs::publish),
+            get(funding_packs::list).post(boxed(funding_packs::publish)),
         )
         .route(
             &below("/funding/{id}/versions"),
@@ -355,12 +364,12 @@ pub fn routes(enabled: bool) -> Router<App> {
         )
         .route(
             &below("/holds"),
-            get(retention::list).post(retention::place),
+            get(retention::list).post(boxed(retention::place)),
         )
         .route(&below("/holds/{id}/{step}"), post(retention::step))
         .route(
             &below("/retention"),
-            get(retention::show).post(retention::save),
+            get(retention::show).post(boxed(retention::save)),
         )
         .route(&below("/rules"), get(rules::show))
         .route(&below("/rules/{slot}"), get(rules::slot))
