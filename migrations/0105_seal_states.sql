@@ -23,6 +23,7 @@ create table seal_state (
 create index seal_state_due on seal_state (due_at) where due_at is not null;
 create index seal_state_due_of_bucket on seal_state (bucket, due_at) where due_at is not null;
 create index seal_state_of_org on seal_state (bucket, org_id, envelope_id);
+create index seal_state_digest on seal_state (digest, due_at) where due_at is not null;
 create index seal_state_ending on seal_state (ends_at) where ends_at is not null;
 
 -- Records of earlier releases are looked at once: their level is at least this one.

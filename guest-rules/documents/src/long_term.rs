@@ -19,7 +19,7 @@ use crate::updating::CheckedUpdates;
 use crate::{DocumentExtension, ExtensionRequest, SignatureData, ValidationData};
 
 /// Limits on the validation data that are read: entries of each kind, and bytes of all together.
-const MAX_ENTRIES: usize = 256;
+const MAX_ENTRIES: usize = 128;
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
 /// Keys of the streams in the store of a document.

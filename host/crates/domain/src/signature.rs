@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::words;
+use crate::envelope::words;
 
 words! {
     /// Level of a seal (PAdES, ETSI EN 319 142-1). Each one includes those before it: `B-T` has a trusted time,

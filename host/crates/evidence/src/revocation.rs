@@ -1,6 +1,9 @@
 //! Statements that a certificate was not revoked: lists of its issuer (RFC 5280, section 5) and answers of responders
 //! (RFC 6960).
 
+use std::cell::Cell;
+use std::time::Duration;
+
 use der::asn1::{Any, BitString, GeneralizedTime, ObjectIdentifier, OctetString};
 use der::{Decode as _, Encode as _, Sequence};
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
@@ -11,11 +14,12 @@ use x509_cert::ext::Extensions;
 use x509_cert::ext::pkix::crl::dp::IssuingDistributionPoint;
 use x509_cert::ext::pkix::name::{DistributionPointName, GeneralName};
 use x509_cert::ext::pkix::{
-    AuthorityInfoAccessSyntax, CrlDistributionPoints, ExtendedKeyUsage, KeyUsage,
+    AuthorityInfoAccessSyntax, BasicConstraints, CrlDistributionPoints, ExtendedKeyUsage, KeyUsage,
 };
 use x509_cert::serial_number::SerialNumber;
 use x509_cert::spki::{AlgorithmIdentifierOwned, SubjectPublicKeyInfoOwned};
 
+use super::stamp::end_of;
 use holdfast_domain::clock::Timestamp;
 
 /// RFC 6960, section 4.2.2.2.
@@ -29,22 +33,38 @@ const ISSUING_DISTRIBUTION_POINT: ObjectIdentifier = ObjectIdentifier::new_unwra
 /// NIST CSOR, id-sha1. Responders identify certificates by it (RFC 5019, section 2.1.1); nothing depends on its safety.
 const SHA_1: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.14.3.2.26");
 
-/// Limit on the certificates from a signer to a root.
+/// Limits on the certificates from a signer to a root, on those of an answer, and on the statements of one document that are
+/// verified: others made the document.
 const MAX_PATH: usize = 10;
+const MAX_CARRIED: usize = 8;
+const MAX_VERIFIED: usize = 1000;
+
+/// How far the clock of an issuer may be ahead, and the time for which a statement without an end is used. Otherwise it could
+/// be shown for ever.
+const SKEW: Duration = Duration::from_secs(300);
+const UNDATED: Duration = Duration::from_secs(86_400);
 
 /// Time for which a statement holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatementPeriod {
     /// When it was made.
     pub from: Timestamp,
-    /// When a newer one will be available. Without it, a newer one always is.
+    /// When a newer one will be available, or the certificate of its signer ends. Without it, a newer one always is.
     pub until: Option<Timestamp>,
 }
 
 impl StatementPeriod {
-    /// Whether no newer statement is due yet.
-    pub fn is_current(&self, now: Timestamp) -> bool {
-        self.until.is_none_or(|until| now < until)
+    /// Checks that the statement was made, and that no newer one is due yet.
+    fn check(self, now: Timestamp) -> Result<(), String> {
+        if now + SKEW < self.from {
+            return Err(format!("the statement is of the future: {}", self.from));
+        }
+        let until = self.until.unwrap_or(self.from + UNDATED);
+        if until <= now {
+            return Err(format!("the statement is out of date since {until}"));
+        }
+
+        Ok(())
     }
 }
 
@@ -193,7 +213,7 @@ impl RevocationList {
         if usage.is_some_and(|(_, usage)| !usage.crl_sign()) {
             return Err("the issuer's certificate is not for lists".into());
         }
-        check_scope(list.crl_extensions.as_ref())?;
+        check_scope(list.crl_extensions.as_ref(), certificate)?;
 
         let mut revoked = list.revoked_certificates.iter().flatten();
         let entry = revoked.find(|entry| entry.serial_number == about.serial_number);
@@ -211,17 +231,24 @@ impl RevocationList {
     }
 }
 
-/// Refuses lists that do not have all revoked certificates of their issuer.
-fn check_scope(extensions: Option<&Extensions>) -> Result<(), String> {
+/// Refuses lists that need not have a certificate if it was revoked.
+fn check_scope(extensions: Option<&Extensions>, certificate: &Certificate) -> Result<(), String> {
     for extension in extensions.into_iter().flatten() {
         if extension.extn_id == ISSUING_DISTRIBUTION_POINT {
             let scope = IssuingDistributionPoint::from_der(extension.extn_value.as_bytes());
             let scope = scope.map_err(|error| error.to_string())?;
-            if scope.only_some_reasons.is_some()
+            let is_of_others = if is_authority(certificate) {
+                scope.only_contains_user_certs
+            } else {
+                scope.only_contains_ca_certs
+            };
+            if is_of_others
+                || scope.only_some_reasons.is_some()
                 || scope.indirect_crl
                 || scope.only_contains_attribute_certs
+                || !is_place_of(scope.distribution_point, certificate)
             {
-                return Err("the list has only a part of the revoked certificates".into());
+                return Err("the list is about other certificates of the issuer".into());
             }
         } else if extension.critical {
             // A delta list is critical, too (RFC 5280, 5.2.4).
@@ -235,8 +262,31 @@ fn check_scope(extensions: Option<&Extensions>) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether a certificate is that of an authority.
+fn is_authority(certificate: &Certificate) -> bool {
+    let constraints = certificate.tbs_certificate.get::<BasicConstraints>();
+    constraints
+        .ok()
+        .flatten()
+        .is_some_and(|(_, constraints)| constraints.ca)
+}
+
+/// Whether a certificate names the place of a list, or the list names none. Issuers divide long lists among places (RFC
+/// 5280, 6.3.3).
+fn is_place_of(place: Option<DistributionPointName>, certificate: &Certificate) -> bool {
+    match place {
+        None => true,
+        Some(DistributionPointName::FullName(names)) => {
+            let named = sources(certificate).lists;
+            let mut names = names.iter().filter_map(url);
+            names.any(|name| named.contains(&name))
+        }
+        Some(DistributionPointName::NameRelativeToCRLIssuer(_)) => false,
+    }
+}
+
 /// RFC 6960, section 4.1.1.
-#[derive(Clone, PartialEq, Eq, Sequence)]
+#[derive(Sequence)]
 struct CertificateId {
     hash_algorithm: AlgorithmIdentifierOwned,
     issuer_name_hash: OctetString,
@@ -388,9 +438,8 @@ impl RevocationAnswer {
         let mut answers = self.content.responses.iter();
         let answer = answers.find(|answer| answer.certificate.is(&wanted));
         let answer = answer.ok_or("the answer is about another certificate")?;
-        if !self.is_by(issuer) {
-            return Err("the answer is not signed for the issuer of the certificate".into());
-        }
+        let signer = self.signer(issuer);
+        let signer = signer.ok_or("the answer is not signed for the issuer of the certificate")?;
 
         // The tag of the choice: [0] good, [1] revoked, [2] unknown (RFC 6960, 4.2.1).
         match der::Tagged::tag(&answer.status) {
@@ -404,19 +453,20 @@ impl RevocationAnswer {
         let time = |time: GeneralizedTime| Timestamp::from_millis(0) + time.to_unix_duration();
         Ok(StatementPeriod {
             from: time(answer.this_update),
-            until: answer.next_update.map(time),
+            // Later, the key of a responder says nothing any more.
+            until: answer
+                .next_update
+                .map(|until| time(until).min(end_of(signer))),
         })
     }
 
-    /// Whether the issuer signed the answer, or a responder that the issuer certified for it.
-    fn is_by(&self, issuer: &Certificate) -> bool {
-        let Ok(content) = self.basic.content.to_der() else {
-            return false;
-        };
-        let carried = self.basic.certificates.iter().flatten();
-        let delegated = carried.filter(|one| is_issued_by(one, issuer) && may_answer(one));
+    /// Returns who signed the answer: the issuer, or a responder that the issuer certified for it.
+    fn signer<'a>(&'a self, issuer: &'a Certificate) -> Option<&'a Certificate> {
+        let content = self.basic.content.to_der().ok()?;
+        let carried = self.basic.certificates.iter().flatten().take(MAX_CARRIED);
+        let delegated = carried.filter(|one| may_answer(one) && is_issued_by(one, issuer));
 
-        std::iter::once(issuer).chain(delegated).any(|signer| {
+        std::iter::once(issuer).chain(delegated).find(|signer| {
             let key = &signer.tbs_certificate.subject_public_key_info;
             holds(&self.basic.algorithm, key, &content, &self.basic.signature)
         })
@@ -436,6 +486,8 @@ pub struct ValidationData {
     certificates: Vec<Certificate>,
     lists: Vec<RevocationList>,
     answers: Vec<RevocationAnswer>,
+    /// Statements that were verified so far.
+    verified: Cell<usize>,
 }
 
 impl ValidationData {
@@ -452,6 +504,7 @@ impl ValidationData {
             certificates: certificates.collect(),
             lists: lists.collect(),
             answers: answers.collect(),
+            verified: Cell::default(),
         }
     }
 
@@ -472,8 +525,15 @@ impl ValidationData {
     fn state(&self, certificate: &Certificate, issuer: &Certificate) -> bool {
         let mut lists = self.lists.iter();
         let mut answers = self.answers.iter();
-        answers.any(|answer| answer.about(certificate, issuer).is_ok())
-            || lists.any(|list| list.about(certificate, issuer).is_ok())
+        answers.any(|answer| self.has_room() && answer.about(certificate, issuer).is_ok())
+            || lists.any(|list| self.has_room() && list.about(certificate, issuer).is_ok())
+    }
+
+    /// Counts another statement, unless there were too many.
+    fn has_room(&self) -> bool {
+        let verified = self.verified.get();
+        self.verified.set(verified + 1);
+        verified < MAX_VERIFIED
     }
 }
 
@@ -487,6 +547,11 @@ impl NeededStatement {
     /// Returns the subject of the certificate.
     pub fn subject(&self) -> String {
         self.certificate.tbs_certificate.subject.to_string()
+    }
+
+    /// Returns when the certificate ends.
+    pub fn ends_at(&self) -> Timestamp {
+        end_of(&self.certificate)
     }
 
     /// Returns the places where the statement can be fetched.
@@ -508,7 +573,7 @@ impl NeededStatement {
     /// The reason, for people.
     pub fn check_list(&self, list: &[u8], now: Timestamp) -> Result<(), String> {
         let list = RevocationList::read(list)?;
-        current(list.about(&self.certificate, &self.issuer)?, now)
+        list.about(&self.certificate, &self.issuer)?.check(now)
     }
 
     /// Checks that an answer states now that the certificate is not revoked.
@@ -517,16 +582,7 @@ impl NeededStatement {
     /// The reason, for people.
     pub fn check_answer(&self, answer: &[u8], now: Timestamp) -> Result<(), String> {
         let answer = RevocationAnswer::read(answer)?;
-        current(answer.about(&self.certificate, &self.issuer)?, now)
-    }
-}
-
-fn current(period: StatementPeriod, now: Timestamp) -> Result<(), String> {
-    match period.until {
-        Some(until) if !period.is_current(now) => {
-            Err(format!("the statement is out of date since {until}"))
-        }
-        _ => Ok(()),
+        answer.about(&self.certificate, &self.issuer)?.check(now)
     }
 }
 
@@ -575,17 +631,26 @@ mod tests {
 
     #[test]
     fn a_statement_is_current_until_the_next_one_is_due() {
-        let at = Timestamp::from_millis;
-        let period = |until| StatementPeriod { from: at(0), until };
-        assert!(period(None).is_current(at(i64::MAX)));
-        assert!(period(Some(at(2))).is_current(at(1)));
-        assert!(!period(Some(at(2))).is_current(at(2)));
-
-        let late = current(period(Some(at(0))), at(1)).unwrap_err();
+        let at = |seconds: i64| Timestamp::from_millis(seconds * 1000);
+        let check = |until, now| {
+            let from = at(86_400);
+            StatementPeriod { from, until }.check(at(now))
+        };
+        let until = Some(at(100_000));
+        assert_eq!(check(until, 86_100), Ok(()));
+        assert_eq!(check(until, 99_999), Ok(()));
         assert_eq!(
-            late,
-            "the statement is out of date since 1970-01-01T00:00:00.000Z"
+            check(until, 100_000).unwrap_err(),
+            "the statement is out of date since 1970-01-02T03:46:40.000Z"
         );
+        assert_eq!(
+            check(until, 86_099).unwrap_err(),
+            "the statement is of the future: 1970-01-02T00:00:00.000Z"
+        );
+
+        // A statement that names no end is used for a day.
+        assert_eq!(check(None, 172_799), Ok(()));
+        assert!(check(None, 172_800).is_err());
     }
 
     #[test]

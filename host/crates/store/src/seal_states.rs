@@ -135,27 +135,38 @@ pub async fn claim(
     due.take(store, before, limit).await
 }
 
-/// Makes every seal due whose newest time stamp has another digest algorithm.
+/// Makes every seal due whose newest time stamp has another digest algorithm, unless it is due until `soon` anyway: it is
+/// being worked on then, or was lately without success.
 pub async fn make_due(
     tx: &mut WriteTransaction,
-    digest: DigestAlgorithm,
+    wanted: DigestAlgorithm,
     now: Timestamp,
+    soon: Timestamp,
 ) -> Result<(), StoreError> {
-    sqlx::query("update seal_state set due_at = $2 where digest <> $1 and due_at > $2")
-        .bind(digest.as_str())
-        .bind(now.to_string())
-        .run(tx)
-        .await
+    // One statement for each, because an index finds equal values only. Usually there are no such rows.
+    for other in DigestAlgorithm::ALL
+        .iter()
+        .filter(|other| **other != wanted)
+    {
+        sqlx::query("update seal_state set due_at = $2 where digest = $1 and due_at > $3")
+            .bind(other.as_str())
+            .bind(now.to_string())
+            .bind(soon.to_string())
+            .run(tx)
+            .await?;
+    }
+    Ok(())
 }
 
-/// Returns the number of seals whose newest time stamp ends before `end`, and the earliest end.
+/// Returns the number of seals whose newest time stamp ends before `end`, and the earliest end. Those to which nothing can be
+/// added are left out.
 pub async fn ending(
     connection: &mut SqlConnection,
     end: Timestamp,
 ) -> Result<(i64, Option<String>), StoreError> {
     let row = sqlx::query(
         "select count(*) as ending, min(ends_at) as earliest from seal_state
-         where ends_at is not null and ends_at < $1",
+         where ends_at is not null and ends_at < $1 and due_at is not null",
     )
     .bind(end.to_string())
     .fetch_one(connection)

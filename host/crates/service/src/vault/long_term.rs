@@ -106,7 +106,7 @@ pub async fn sweep(core: &Core, vault: &Vault) -> Result<usize, ServiceError> {
         && chores::claim(&core.store, "seal digests", now, now + COMPARING).await?
     {
         let mut tx = core.store.begin().await?;
-        seal_states::make_due(&mut tx, core.config.seal.digest(), now).await?;
+        seal_states::make_due(&mut tx, core.config.seal.digest(), now, now + RETRY).await?;
         tx.commit().await?;
     }
 
@@ -232,6 +232,18 @@ async fn extend(core: &Core, vault: &Vault, due: &OwnedEnvelope) -> Result<(), S
             return settle(core, &envelope, &before, &after, None).await;
         }
     };
+    let NewestStamp { stamp, digest, .. } = &seal.newest;
+    if stamp.ends_at <= core.clock.now() {
+        let ended = stamp.ends_at;
+        let why =
+            format!("its newest time stamp ended at {ended}: a later one cannot vouch for it");
+        let after = StoredSealState {
+            digest: Some(*digest),
+            ends_at: Some(ended),
+            ..given_up(&before, Some(why))
+        };
+        return settle(core, &envelope, &before, &after, None).await;
+    }
 
     let work = SealWork {
         core,
@@ -293,13 +305,15 @@ impl SealWork<'_> {
 
         // Data about the newest time stamp can be had until it ends. Without them, the chain would have a gap for ever.
         let can_wait = had_data && newest.stamp.ends_at > now + WARNING;
-        let is_stamped = wants_stamp && !can_wait;
+        // Data that were written without a time stamp need one, even if newer data cannot be had.
+        let is_unstamped = before.level == SealLevel::Validation;
+        let is_stamped = is_unstamped || (wants_stamp && !can_wait);
         let has_gap = is_stamped && before.stamps > 0;
         Addition {
             data: None,
             is_stamped,
             level: level(had_data && !has_gap, before.stamps > 0 || is_stamped),
-            reason: Some(missing),
+            reason: (!is_unstamped).then_some(missing),
         }
     }
 
@@ -461,10 +475,7 @@ impl SealWork<'_> {
         faults::pass("seal extended");
 
         let mut after = self.after(&addition, &stamp, digest);
-        let count = |list: fn(&ValidationData) -> &Vec<Vec<u8>>| {
-            let data = addition.data.as_ref();
-            data.map_or(0, |data| list(&data.data).len())
-        };
+        let added = addition.data.as_ref().map(|added| &added.data);
         let details = json!({
             "level": after.level,
             "reason": after.reason,
@@ -472,9 +483,9 @@ impl SealWork<'_> {
             "updates_hash": file.sha256,
             "updates_size": file.size,
             "replaced_hash": before.updates.as_ref().map(|file| file.sha256.as_str()),
-            "certificates": count(|data| &data.certificates),
-            "lists": count(|data| &data.crls),
-            "answers": count(|data| &data.ocsps),
+            "certificates": added.map_or(0, |data| data.certificates.len()),
+            "lists": added.map_or(0, |data| data.crls.len()),
+            "answers": added.map_or(0, |data| data.ocsps.len()),
             "time_stamp": addition.is_stamped.then(|| json!({
                 "at": stamp.at.to_string(),
                 "authority": stamp.authority,
@@ -536,6 +547,13 @@ async fn fetch(
     now: Timestamp,
     data: &mut ValidationData,
 ) -> Result<(), String> {
+    // Without a time stamp before its end, nothing shows that the certificate was not revoked while it was good.
+    let ends_at = statement.ends_at();
+    if ends_at <= now {
+        let subject = statement.subject();
+        return Err(format!("the certificate of {subject} ended at {ends_at}"));
+    }
+
     let sources = statement.sources();
     let mut why = "it names no list of revoked certificates and no responder".to_owned();
     for url in &sources.responders {

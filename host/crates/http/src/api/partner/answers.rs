@@ -14,7 +14,7 @@ use holdfast_domain::envelope::{
 use holdfast_domain::id::{CustomerId, EnvelopeId, QuestionId, SignerId, TemplateId};
 use holdfast_domain::question::SignerQuestion;
 use holdfast_domain::reminders::PlannedReminders;
-use holdfast_domain::signature::{ExistingSignature, SealState};
+use holdfast_domain::signature::ExistingSignature;
 use holdfast_platform::room::attachments::{AttachedFile, SignersFile};
 use holdfast_service::envelopes::SignerLink;
 use holdfast_service::envelopes::creation::CreatedEnvelope;
@@ -59,10 +59,6 @@ pub struct EnvelopeView {
     /// Signatures that the document had before it was sealed. Present only if it had any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     existing_signatures: Vec<ExistingSignature>,
-    /// What the seal of the authoritative copy proves. Present in the answer to a read of a record in the vault or released
-    /// from it, if it has a seal.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    seal: Option<SealState>,
     /// What the uploader stated about the paper original. Present for paper envelopes only.
     #[serde(skip_serializing_if = "Option::is_none")]
     paper_original: Option<PaperOriginal>,
@@ -99,13 +95,6 @@ pub struct EnvelopeView {
     sign_url: Option<String>,
 }
 
-impl EnvelopeView {
-    /// Adds what the seal proves.
-    pub fn with_seal(self, seal: Option<SealState>) -> Self {
-        Self { seal, ..self }
-    }
-}
-
 impl From<&Envelope> for EnvelopeView {
     fn from(envelope: &Envelope) -> Self {
         // Other members are the host's own notes, which are no part of the contract.
@@ -133,7 +122,6 @@ impl From<&Envelope> for EnvelopeView {
             metadata,
             chattel_paper_jurisdiction: envelope.jurisdiction().map(str::to_owned),
             existing_signatures: envelope.existing_signatures.clone(),
-            seal: None,
             // Only an upload can have an original on paper.
             paper_original: envelope.is_upload().then(|| envelope.paper_original()),
             reminders: envelope.reminders(),

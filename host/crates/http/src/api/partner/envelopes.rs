@@ -41,7 +41,6 @@ use holdfast_service::signing::corrections::{self, CorrectSigner};
 use holdfast_service::signing::expiry;
 use holdfast_service::signing::questions::{self, CloseQuestion};
 use holdfast_service::signing::reminders::{self, RemindRequest, RemindedSigners};
-use holdfast_service::vault::long_term;
 use holdfast_store::envelopes::EnvelopeFilter;
 use holdfast_store::search::{EnvelopeSearch, FoundEnvelope};
 
@@ -207,9 +206,7 @@ pub async fn read(
     ResourceId(id): ResourceId,
 ) -> Result<Found<EnvelopeView>, HttpError> {
     let envelope = reader.envelope(&app, &id).await?;
-    let seal = long_term::state(&app, &envelope).await?;
-    let view = EnvelopeView::from(&envelope).with_seal(seal);
-    Ok(DataReply::new(&view))
+    Ok(DataReply::new(&EnvelopeView::from(&envelope)))
 }
 
 pub async fn status(
