@@ -3,9 +3,10 @@
 Reads lines of JSON from the standard input, and prints one rate in percent for each:
 
   {"advance": "5000.00", "date": "1978-01-10", "unit": "month", "first": "1978-02-10",
-   "payments": ["230.00", ...]}
+   "payments": ["230.00", ...], "advances": [["1978-03-15", "1000.00"], ...]}
 
 `unit` is week, two-weeks, four-weeks, half-month, month, two-months, quarter or year. Payments are one unit apart.
+`advances`, which may be absent, are further ones after the first.
 The method is the actuarial one of 12 CFR part 1026, appendix J.
 """
 
@@ -76,13 +77,21 @@ def rate(loan):
     advance = Decimal(loan["advance"])
     payments = [Decimal(text) for text in loan["payments"]]
 
+    further = [
+        (position(unit, date.fromisoformat(loan["date"]), date.fromisoformat(on)), Decimal(amount))
+        for on, amount in loan.get("advances", [])
+    ]
+
     def value(of_unit):
+        """Value of the payments less that of the further advances."""
         factor = 1 / (1 + of_unit)
         discount = factor**whole / (1 + fraction * of_unit)
         total = Decimal(0)
         for payment in payments:
             total += payment * discount
             discount *= factor
+        for (periods, odd), amount in further:
+            total -= amount * factor**periods / (1 + odd * of_unit)
         return total
 
     low, high = Decimal(0), Decimal(1)

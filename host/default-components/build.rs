@@ -104,6 +104,11 @@ const TEMPLATES: &[GuestCrate] = &[
         slot: "rules.compliance",
         memory: GuestMemory::Plugin,
     },
+    GuestCrate {
+        package: "holdfast-declared-funding",
+        slot: "rules.funding",
+        memory: GuestMemory::Plugin,
+    },
 ];
 
 fn main() -> Result<()> {

@@ -14,12 +14,13 @@ const TABLE: &str = "docs/claims.md";
 const OPEN: &str = "?";
 
 /// Sources of sentences about a record, in the order of the table's sections.
-const SOURCES: [(&str, ClaimSource); 17] = [
+const SOURCES: [(&str, ClaimSource); 18] = [
     ("host/locales/en.ftl", ClaimSource::Texts),
     ("guest-rules/compliance/src", ClaimSource::Rust),
     ("guest-rules/compliance-ucc2022/src", ClaimSource::Rust),
     ("guest-rules/compliance-calendar/src", ClaimSource::Rust),
     ("guest-rules/declared/src", ClaimSource::Rust),
+    ("guest-rules/conditions/src", ClaimSource::Rust),
     ("guest-rules/control/src", ClaimSource::Rust),
     ("guest-rules/lifecycle/src", ClaimSource::Rust),
     ("guest-rules/documents/src", ClaimSource::Rust),

@@ -15,7 +15,7 @@ mod evaluate;
 mod pack;
 #[path = "../../compliance/src/record.rs"]
 mod record;
-#[path = "../../declared/src/space.rs"]
+#[path = "../../conditions/src/space.rs"]
 mod space;
 #[path = "../../compliance/src/checks.rs"]
 mod specified;

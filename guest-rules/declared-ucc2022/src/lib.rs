@@ -9,18 +9,14 @@ mod bindings;
 mod certificate;
 #[path = "../../compliance-ucc2022/src/checks.rs"]
 mod checks;
-#[path = "../../declared/src/conditions.rs"]
-mod conditions;
 #[path = "../../declared/src/evaluate.rs"]
 mod evaluate;
-#[path = "../../declared/src/expression.rs"]
-mod expression;
 #[path = "../../compliance/src/record.rs"]
 mod record;
+#[path = "../../declared/src/record_facts.rs"]
+mod record_facts;
 #[path = "../../declared/src/rules.rs"]
 mod rules;
-#[path = "../../declared/src/space.rs"]
-mod space;
 #[path = "../../compliance/src/evaluate.rs"]
 mod specified;
 

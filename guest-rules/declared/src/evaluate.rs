@@ -1,11 +1,11 @@
 //! The evaluation: the checks of the built-in pack with their changes, then the declared ones.
 
-use crate::checks;
-use crate::conditions::Conditions;
-use crate::expression::Expression;
+use holdfast_conditions::{Conditions, Expression};
+
+use crate::record_facts::{conditions, set_check};
 use crate::rules::DeclaredRules;
 use crate::types::{Check, EnvelopeFacts, Evaluation};
-use crate::{rules, specified};
+use crate::{checks, specified};
 
 /// Returns the names of the pack's checks.
 pub fn requirements() -> Vec<&'static str> {
@@ -15,12 +15,12 @@ pub fn requirements() -> Vec<&'static str> {
 
 /// Evaluates with the rules inside this component.
 pub fn evaluate(facts: &EnvelopeFacts) -> Evaluation {
-    evaluate_with(&rules::written(), facts)
+    evaluate_with(&holdfast_conditions::read(), facts)
 }
 
 /// Returns the statute's paragraph of each check, for the certificate.
 pub(crate) fn statute_references() -> impl Iterator<Item = String> {
-    let rules = rules::written();
+    let rules: DeclaredRules = holdfast_conditions::read();
     let changed = rules.changes;
     let pack = checks::RULES.iter().zip(specified::statute_references());
     let pack = pack.map(move |(rule, reference)| {
@@ -40,7 +40,7 @@ pub(crate) fn statute_references() -> impl Iterator<Item = String> {
 /// The score is the share of the satisfied checks' weights in percent, rounded to the nearest integer. Only
 /// a compliant record has 100.
 pub fn evaluate_with(rules: &DeclaredRules, facts: &EnvelopeFacts) -> Evaluation {
-    let mut conditions = Conditions::new(facts);
+    let mut conditions = conditions(facts);
     let (mut all, mut reached, mut total) = (Vec::new(), 0_u64, 0_u64);
     let mut add = |check: Check, weight: u32| {
         total += u64::from(weight);
@@ -59,7 +59,7 @@ pub fn evaluate_with(rules: &DeclaredRules, facts: &EnvelopeFacts) -> Evaluation
             continue;
         };
 
-        conditions.set_check(check.satisfied, &check.detail);
+        set_check(&mut conditions, check.satisfied, &check.detail);
         let mut problem = String::new();
         // A change makes a check stricter and never looser: a failed check stays failed.
         if let Some(condition) = &change.also_when
@@ -86,7 +86,7 @@ pub fn evaluate_with(rules: &DeclaredRules, facts: &EnvelopeFacts) -> Evaluation
 
     for declared in &rules.checks {
         // The pack has no result for a check of the organization. That of the last check must not stay.
-        conditions.set_check(false, "");
+        set_check(&mut conditions, false, "");
         let (satisfied, problem) = outcome(&conditions, &declared.satisfied_when);
         let sentence = if satisfied {
             &declared.satisfied

@@ -3,7 +3,7 @@
 //! checks of its own. Conditions are expressions of the Common Expression Language.
 //!
 //! The component is built once. `holdfast component build` writes the rules into a space of its
-//! bytes that is reserved for them (`space.rs`).
+//! bytes that is reserved for them (`holdfast-conditions`).
 
 #[path = "../../compliance/src/bindings.rs"]
 mod bindings;
@@ -11,13 +11,11 @@ mod bindings;
 mod certificate;
 #[path = "../../compliance/src/checks.rs"]
 mod checks;
-mod conditions;
 mod evaluate;
-mod expression;
 #[path = "../../compliance/src/record.rs"]
 mod record;
+mod record_facts;
 mod rules;
-mod space;
 #[path = "../../compliance/src/evaluate.rs"]
 mod specified;
 #[cfg(test)]
@@ -25,10 +23,9 @@ mod tests;
 
 pub use bindings::types;
 pub use certificate::certificate;
-pub use conditions::{Conditions, VARIABLES};
 pub use evaluate::{evaluate, evaluate_with, requirements};
-pub use expression::{Expression, SentencePart};
-pub use rules::{AddedCheck, ChangedCheck, DeclaredRules, write_rules};
+pub use record_facts::{VARIABLES, conditions, set_check};
+pub use rules::{AddedCheck, ChangedCheck, DeclaredRules};
 
 #[cfg(target_arch = "wasm32")]
 use holdfast_plugin_sdk as _;

@@ -1,9 +1,9 @@
 //! Declared checks, changed checks, and expressions that cannot be evaluated.
 
 use cel::Program;
+use holdfast_conditions::{Expression, SentencePart, read, write};
 
-use crate::expression::{Expression, SentencePart};
-use crate::rules::{AddedCheck, ChangedCheck, DeclaredRules, write_rules, written};
+use crate::rules::{AddedCheck, ChangedCheck, DeclaredRules};
 use crate::types::{Check, EnvelopeFacts, EnvelopeStatus, SecuredParty, Submitter};
 use crate::{certificate, evaluate, evaluate_with, requirements};
 
@@ -186,7 +186,7 @@ fn the_score_is_the_share_of_the_weights() {
 
 #[test]
 fn rules_are_written_into_the_reserved_space_only() {
-    assert_eq!(written(), DeclaredRules::default());
+    assert_eq!(read::<DeclaredRules>(), DeclaredRules::default());
     assert_eq!(evaluate(&facts()).checks.len(), requirements().len());
 
     let mut component = b"code holdfast: declared rules code ".to_vec();
@@ -195,7 +195,7 @@ fn rules_are_written_into_the_reserved_space_only() {
         checks: vec![check("true")],
     };
     assert_eq!(
-        write_rules(&mut component, &rules).unwrap_err(),
+        write(&mut component, &rules).unwrap_err(),
         "the component has no space for content"
     );
 
@@ -203,7 +203,7 @@ fn rules_are_written_into_the_reserved_space_only() {
         changes: Vec::new(),
         checks: vec![check("status == 'vaulted'"); 400],
     };
-    let told = write_rules(&mut component, &many).unwrap_err();
+    let told = write(&mut component, &many).unwrap_err();
     assert!(told.contains("fit"), "{told}");
 }
 

@@ -9,14 +9,16 @@ use crate::date::Date;
 /// Binary places of rates and discounts.
 const PLACES: u32 = 56;
 const ONE: u128 = 1 << PLACES;
-/// Payments of a schedule. A discounted sum of so many units still fits.
+/// Advances or payments of a schedule. A discounted sum of so many units still fits.
 const MOST_PAYMENTS: u32 = 1000;
-/// Latest first payment of a run, in unit-periods: more than a century of days. Later ones would leave the integers.
+/// Latest begin of a run, in unit-periods: more than a century of days. Later ones would leave the integers.
 const LATEST: u32 = 40_000;
 /// Binary places that differences lose before they are multiplied by a rate.
 const LOST: u32 = 48;
 /// Width of the interval at which the search ends.
 const NARROW: u128 = 1 << 14;
+/// Lowest rate at which an interval of the search ends, for several advances: about 0.006 % for one unit-period.
+const LOWEST: u128 = ONE >> 14;
 /// Steps of the search. It needs about twelve.
 const STEPS: usize = 200;
 
@@ -54,7 +56,7 @@ impl UnitPeriod {
     }
 }
 
-/// Time from the advance to a payment: whole unit-periods and a fraction of one.
+/// Time from the beginning of the term to an advance or a payment: whole unit-periods and a fraction of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// Whole unit-periods.
@@ -113,38 +115,46 @@ impl Position {
     }
 }
 
-/// Equal payments, one unit-period apart.
+/// Equal advances or payments, one unit-period apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PaymentRun {
-    /// Amount of each payment.
-    pub payment: Amount,
-    /// Number of payments.
+pub struct Run {
+    /// Amount of each of them.
+    pub amount: Amount,
+    /// Number of them.
     pub count: u32,
     /// Time of the first one.
     pub first: Position,
 }
 
-/// Computes the annual percentage rate of a single advance, in percent. None if there is no payment or too many, if one
-/// begins after more than a century, if the payments do not exceed the advance, or if the rate is above 100 % for one
-/// unit-period.
+impl Run {
+    /// Returns the run of one advance at the beginning of the term.
+    pub fn at_once(amount: Amount) -> Self {
+        Self {
+            amount,
+            count: 1,
+            first: Position {
+                periods: 0,
+                fraction: (0, 1),
+            },
+        }
+    }
+}
+
+/// Computes the annual percentage rate of advances and payments, in percent. None if there is no advance or payment, or too
+/// many; if one begins after more than a century; if the payments do not exceed the advances; or if the rate is above 100 %
+/// for one unit-period.
 pub fn annual_percentage_rate(
-    advance: Amount,
     unit: UnitPeriod,
-    runs: &[PaymentRun],
+    advances: &[Run],
+    payments: &[Run],
 ) -> Option<Amount> {
-    let payments = runs
-        .iter()
-        .try_fold(0_u32, |sum, run| sum.checked_add(run.count))?;
-    let total = runs.iter().try_fold(Amount::default(), |sum, run| {
-        sum.plus(run.payment.times(run.count)?)
-    })?;
-    let is_payable = |run: &PaymentRun| run.payment.is_positive() && run.first.periods <= LATEST;
-    let is_usable = advance.is_positive() && runs.iter().all(is_payable);
-    if !is_usable || payments == 0 || payments > MOST_PAYMENTS || total <= advance {
+    let (advanced, paid) = (sum(advances)?, sum(payments)?);
+    let is_usable = |run: &Run| run.amount.is_positive() && run.first.periods <= LATEST;
+    if paid <= advanced || !advances.iter().chain(payments).all(is_usable) {
         return None;
     }
 
-    let rate = rate_of_unit_period(advance, runs)?;
+    let rate = rate_of_unit_period(advances, payments)?;
     let (numerator, denominator) = unit.per_year();
     let divisor = denominator * ONE;
     let millionths = (rate * 100_000_000 * numerator + divisor / 2) / divisor;
@@ -152,16 +162,28 @@ pub fn annual_percentage_rate(
     i128::try_from(millionths).ok().map(Amount::of_millionths)
 }
 
-/// Searches the rate at which the payments are worth the advance, by the Illinois variant of regula falsi: the value falls
-/// with the rate, so both ends of the interval enclose it all the time.
-fn rate_of_unit_period(advance: Amount, runs: &[PaymentRun]) -> Option<u128> {
-    let surplus = |rate| present_value(rate, runs) - (advance.millionths() << PLACES);
-    let reduced = |surplus: i128| surplus >> LOST;
-    let (mut low, mut high) = (0_u128, ONE);
-    let (mut above, mut below) = (reduced(surplus(low)), reduced(surplus(high)));
-    if below > 0 {
+/// Sum of all amounts; none if there are none or too many, or if it is too large.
+fn sum(runs: &[Run]) -> Option<Amount> {
+    let number = runs
+        .iter()
+        .try_fold(0_u32, |number, run| number.checked_add(run.count))?;
+    if number == 0 || number > MOST_PAYMENTS {
         return None;
     }
+
+    runs.iter().try_fold(Amount::default(), |sum, run| {
+        sum.plus(run.amount.times(run.count)?)
+    })
+}
+
+/// Searches the rate at which the payments are worth the advances, by the Illinois variant of regula falsi: both ends of the
+/// interval enclose it all the time.
+fn rate_of_unit_period(advances: &[Run], payments: &[Run]) -> Option<u128> {
+    let surplus = |rate| present_value(rate, payments) - present_value(rate, advances);
+    let reduced = |surplus: i128| surplus >> LOST;
+    let end = upper_end(advances, |rate| reduced(surplus(rate)))?;
+    let (mut low, mut high) = (0_u128, end);
+    let (mut above, mut below) = (reduced(surplus(low)), reduced(surplus(high)));
 
     let mut previous_side = 0;
     for _ in 0..STEPS {
@@ -200,8 +222,28 @@ fn rate_of_unit_period(advance: Amount, runs: &[PaymentRun]) -> Option<u128> {
     Some(low.midpoint(high))
 }
 
-/// Value of all payments on the day of the advance, in millionths with binary places (appendix J, (b)(8)).
-fn present_value(rate: u128, runs: &[PaymentRun]) -> i128 {
+/// Returns a rate above the one that is searched, at which the payments are worth less than the advances. None if there is no
+/// such rate up to 100 %.
+fn upper_end(advances: &[Run], surplus: impl Fn(u128) -> i128) -> Option<u128> {
+    // After a single advance, the value falls with the rate.
+    if let [_] = advances {
+        return (surplus(ONE) <= 0).then_some(ONE);
+    }
+
+    // Payments before an advance can make it rise again, and then several rates solve the equation. The lowest one counts.
+    let mut rate = LOWEST;
+    while rate < ONE {
+        if surplus(rate) <= 0 {
+            return Some(rate);
+        }
+        rate += rate / 8;
+    }
+
+    (surplus(ONE) <= 0).then_some(ONE)
+}
+
+/// Value of all amounts at the beginning of the term, in millionths with binary places (appendix J, (b)(8)).
+fn present_value(rate: u128, runs: &[Run]) -> i128 {
     let factor = ONE + rate;
     let discount = ((ONE << PLACES) + factor / 2) / factor;
     let values = runs.iter().map(|run| {
@@ -211,7 +253,7 @@ fn present_value(rate: u128, runs: &[PaymentRun]) -> i128 {
         let (units, _) = annuity(discount, run.count);
         let (_, delay) = annuity(discount, run.first.periods);
         let units = ((product(units, delay) << PLACES) + odd / 2) / odd;
-        i128::try_from(units).unwrap_or(i128::MAX >> PLACES) * run.payment.millionths()
+        i128::try_from(units).unwrap_or(i128::MAX >> PLACES) * run.amount.millionths()
     });
 
     values.sum()

@@ -17,7 +17,14 @@ mod vin;
 pub use amount::Amount;
 pub use bindings::types;
 pub use date::Date;
-pub use rules::{RULES, check};
+pub use rules::{Fault, JudgedFinding, RULES, assessment, findings};
+
+use types::{Assessment, FundingFacts};
 
 #[cfg(target_arch = "wasm32")]
 use holdfast_plugin_sdk as _;
+
+/// Checks a contract by all rules, and decides.
+pub fn check(facts: &FundingFacts) -> Assessment {
+    assessment(findings(facts))
+}

@@ -37,11 +37,12 @@ const NEEDED: [(&str, &str); 10] = [
 const CONTRACT_DATE: &str = "contract_date";
 
 /// Name of each rule.
-pub const RULES: [&str; 15] = [
+pub const RULES: [&str; 16] = [
     "facts.missing",
     "facts.unreadable",
     "facts.conflicting",
     "facts.declared",
+    "box.amount_financed",
     "box.finance_charge",
     "box.total_of_payments",
     "box.total_sale_price",
@@ -56,12 +57,21 @@ pub const RULES: [&str; 15] = [
 ];
 
 /// What a finding of severity `stop` makes of the contract.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fault {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
     /// Something is missing.
     Gap,
     /// Something is wrong.
     Error,
+}
+
+/// A finding, and what it makes of the contract if its severity is `stop`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JudgedFinding {
+    /// The finding.
+    pub finding: Finding,
+    /// Whether something is missing or wrong.
+    pub fault: Fault,
 }
 
 /// A contract, and what was found so far.
@@ -69,26 +79,23 @@ struct Case<'a> {
     facts: &'a FundingFacts,
     named: Facts<'a>,
     schedule: Option<Schedule>,
-    findings: Vec<Finding>,
-    has_gap: bool,
-    has_error: bool,
+    findings: Vec<JudgedFinding>,
 }
 
 /// Checks a contract by all rules.
-pub fn check(facts: &FundingFacts) -> Assessment {
+pub fn findings(facts: &FundingFacts) -> Vec<JudgedFinding> {
     let named = Facts::of(facts);
     let mut case = Case {
         facts,
         schedule: Schedule::of(&named),
         named,
         findings: Vec::new(),
-        has_gap: false,
-        has_error: false,
     };
 
     case.needed_facts();
     case.payment_frequency();
     case.sources();
+    case.amount_financed();
     case.finance_charge();
     case.total_of_payments();
     case.total_sale_price();
@@ -100,16 +107,26 @@ pub fn check(facts: &FundingFacts) -> Assessment {
     case.state();
     case.stipulations();
 
-    let decision = if case.has_error {
+    case.findings
+}
+
+/// Decides by findings: something wrong weighs more than something missing.
+pub fn assessment(findings: Vec<JudgedFinding>) -> Assessment {
+    let has = |fault: Fault| {
+        let mut stops = findings.iter();
+        stops.any(|one| one.fault == fault && one.finding.severity == Severity::Stop)
+    };
+    let decision = if has(Fault::Error) {
         Decision::Refused
-    } else if case.has_gap {
+    } else if has(Fault::Gap) {
         Decision::Incomplete
     } else {
         Decision::Ready
     };
+
     Assessment {
         decision,
-        findings: case.findings,
+        findings: findings.into_iter().map(|one| one.finding).collect(),
     }
 }
 
@@ -125,13 +142,8 @@ struct Report<'a> {
 
 impl Case<'_> {
     fn add(&mut self, severity: Severity, fault: Fault, report: Report<'_>) {
-        if severity == Severity::Stop {
-            self.has_gap |= fault == Fault::Gap;
-            self.has_error |= fault == Fault::Error;
-        }
-
         let facts = report.facts.iter().map(|name| (*name).to_owned());
-        self.findings.push(Finding {
+        let finding = Finding {
             rule: report.rule.to_owned(),
             severity,
             facts: facts.collect(),
@@ -139,7 +151,8 @@ impl Case<'_> {
             actual: report.actual,
             sentence: report.sentence,
             source: report.source.to_owned(),
-        });
+        };
+        self.findings.push(JudgedFinding { finding, fault });
     }
 
     fn is_before_sending(&self) -> bool {
@@ -264,6 +277,37 @@ impl Case<'_> {
                 self.add(Severity::Stop, Fault::Gap, report);
             }
         }
+    }
+
+    fn amount_financed(&mut self) {
+        let Some(schedule) = &self.schedule else {
+            return;
+        };
+        let Some(financed) = self.named.amount("amount_financed") else {
+            return;
+        };
+        let sum = schedule.advanced();
+        // A contract without advances has its amount financed paid out at once.
+        if schedule.advances.is_empty() || sum == Some(financed) {
+            return;
+        }
+
+        let number = schedule.advances.len();
+        self.add(
+            Severity::Stop,
+            Fault::Error,
+            Report {
+                rule: "box.amount_financed",
+                facts: &["amount_financed", "advance_amount"],
+                expected: written(sum),
+                actual: financed.to_string(),
+                sentence: format!(
+                    "The amount financed is not the sum of the advances ({number}), {}.",
+                    written(sum)
+                ),
+                source: "12 CFR 1026.18(b)",
+            },
+        );
     }
 
     fn finance_charge(&mut self) {

@@ -1,12 +1,13 @@
 //! The payment schedule of a contract, read from its facts.
 
 use crate::amount::Amount;
-use crate::apr::{PaymentRun, Position, UnitPeriod, annual_percentage_rate};
+use crate::apr::{Position, Run, UnitPeriod, annual_percentage_rate};
 use crate::date::Date;
 use crate::types::{Fact, FactStatus, FundingFacts};
 
-/// Rows of a schedule: `number_of_payments`, then `number_of_payments_2` and so on.
-const MOST_ROWS: usize = 12;
+/// Rows of a schedule, and advances: `number_of_payments`, then `number_of_payments_2` and so on. A mortgage whose payment
+/// changes each year for thirty years has thirty.
+const MOST_ROWS: usize = 40;
 
 /// Facts by name.
 pub(crate) struct Facts<'a>(&'a [Fact]);
@@ -49,9 +50,19 @@ pub(crate) struct Row {
     pub begins: Option<Date>,
 }
 
-/// Payment schedule.
+/// Advance of a contract with several ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Advance {
+    pub amount: Amount,
+    /// Date; the beginning of the term if the first one has none.
+    pub on: Option<Date>,
+}
+
+/// Advances and payments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Schedule {
+    /// Empty for a contract whose amount financed is advanced at once.
+    pub advances: Vec<Advance>,
     pub rows: Vec<Row>,
     pub unit: UnitPeriod,
     /// Names of the facts that the rows come from.
@@ -63,11 +74,7 @@ impl Schedule {
     pub fn of(facts: &Facts<'_>) -> Option<Self> {
         let (mut rows, mut names) = (Vec::new(), Vec::new());
         for number in 1..=MOST_ROWS {
-            let suffix = if number == 1 {
-                String::new()
-            } else {
-                format!("_{number}")
-            };
+            let suffix = suffix(number);
             let count = format!("number_of_payments{suffix}");
             let payment = format!("payment_amount{suffix}");
             let begins = format!("first_payment_date{suffix}");
@@ -90,7 +97,19 @@ impl Schedule {
         };
         let has_payments = rows.iter().any(|row| row.count > 0);
 
-        has_payments.then_some(Self { rows, unit, names })
+        has_payments.then_some(Self {
+            advances: advances(facts),
+            rows,
+            unit,
+            names,
+        })
+    }
+
+    /// Sum of the advances; none for a contract with one, or if it is too large.
+    pub fn advanced(&self) -> Option<Amount> {
+        let (first, others) = self.advances.split_first()?;
+        let mut others = others.iter();
+        others.try_fold(first.amount, |sum, one| sum.plus(one.amount))
     }
 
     /// Sum of all payments.
@@ -108,8 +127,13 @@ impl Schedule {
         rows.collect::<Vec<_>>().join(" + ")
     }
 
-    /// Whether payments or their dates differ apart from the first and the last payment (12 CFR 1026.22(a)(3)).
+    /// Whether there are several advances, or payments or their dates differ apart from the first and the last payment
+    /// (12 CFR 1026.22(a)(3)).
     pub fn is_irregular(&self, from: Date) -> bool {
+        if self.advances.len() > 1 {
+            return true;
+        }
+
         let last = self.rows.len().saturating_sub(1);
         let middle = self.rows.iter().enumerate().filter(|(at, row)| {
             let may_be_odd = row.count == 1 && (*at == 0 || *at == last);
@@ -131,25 +155,48 @@ impl Schedule {
     /// Recomputes the annual percentage rate; none if it cannot be computed.
     pub fn rate(&self, advance: Amount, from: Date) -> Option<Amount> {
         let single = match self.rows.as_slice() {
-            [row] if row.count == 1 => row.begins.and_then(|due| term(from, due)),
+            [row] if row.count == 1 && self.advances.len() < 2 => {
+                row.begins.and_then(|due| term(from, due))
+            }
             _ => None,
         };
         let unit = single.unwrap_or(self.unit);
+        let advances = self.advance_runs(unit, advance, from)?;
 
-        annual_percentage_rate(advance, unit, &self.runs(unit, from)?)
+        annual_percentage_rate(unit, &advances, &self.runs(unit, from)?)
+    }
+
+    /// Places the advances in time; none if a later one has no date, or one is before the term.
+    fn advance_runs(&self, unit: UnitPeriod, single: Amount, from: Date) -> Option<Vec<Run>> {
+        if self.advances.is_empty() {
+            return Some(vec![Run::at_once(single)]);
+        }
+
+        let advances = self.advances.iter().enumerate().map(|(at, advance)| {
+            let on = match (at, advance.on) {
+                (0, None) => from,
+                (_, on) => on?,
+            };
+            Some(Run {
+                amount: advance.amount,
+                count: 1,
+                first: Position::between(unit, from, on)?,
+            })
+        });
+        advances.collect()
     }
 
     /// Places the rows in time; none without the date of the first payment.
-    fn runs(&self, unit: UnitPeriod, from: Date) -> Option<Vec<PaymentRun>> {
-        let mut runs: Vec<PaymentRun> = Vec::new();
+    fn runs(&self, unit: UnitPeriod, from: Date) -> Option<Vec<Run>> {
+        let mut runs: Vec<Run> = Vec::new();
         for row in &self.rows {
             let first = match (row.begins, runs.last()) {
                 (Some(begins), _) => Position::between(unit, from, begins)?,
                 (None, Some(before)) => before.first.later(before.count)?,
                 (None, None) => return None,
             };
-            runs.push(PaymentRun {
-                payment: row.payment,
+            runs.push(Run {
+                amount: row.payment,
                 count: row.count,
                 first,
             });
@@ -157,6 +204,27 @@ impl Schedule {
 
         Some(runs)
     }
+}
+
+/// Returns the end of the names of a row's facts.
+fn suffix(number: usize) -> String {
+    if number == 1 {
+        String::new()
+    } else {
+        format!("_{number}")
+    }
+}
+
+/// Reads the advances: `advance_amount` and `advance_date`, then `advance_amount_2` and so on.
+fn advances(facts: &Facts<'_>) -> Vec<Advance> {
+    let rows = (1..=MOST_ROWS).map(|number| {
+        let suffix = suffix(number);
+        Some(Advance {
+            amount: facts.amount(&format!("advance_amount{suffix}"))?,
+            on: facts.date(&format!("advance_date{suffix}")),
+        })
+    });
+    rows.map_while(|row| row).collect()
 }
 
 /// Unit-period of a single payment in less than a year (appendix J, (b)(5)(vi)); none for longer terms.

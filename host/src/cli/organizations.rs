@@ -330,6 +330,7 @@ fn changed(settings: &OrgSettings, changes: &[String]) -> Result<OrgSettings, Fa
 
     let present = settings;
     let mut settings: OrgSettings = serde_json::from_value(Value::Object(members))?;
+    settings.set_aside = present.set_aside.clone();
     if let Some(why) = present.problem_of_new_texts(&settings.consent) {
         return Err(why.into());
     }

@@ -19,7 +19,7 @@ pub struct NewComponent {
     /// Slot of the component.
     #[arg(long, alias = "world", value_enum)]
     slot: StarterSlot,
-    /// Programming language. Rules are written in Rust.
+    /// Programming language. Rules are written in Rust, those of compliance and funding also declared in TOML.
     #[arg(long, value_enum, default_value_t = StarterLanguage::Rust)]
     lang: StarterLanguage,
     /// A folder that does not exist yet. Its name becomes the component's.
@@ -48,6 +48,8 @@ enum StarterLanguage {
     Rust,
     Js,
     Python,
+    /// Rules declared in a file.
+    Toml,
 }
 
 /// Name and text of a file.
@@ -120,6 +122,7 @@ impl StarterLanguage {
             ),
             Self::Js => example!("javascript", "package.json", "build.js", "plugin.js"),
             Self::Python => example!("python", "requirements.txt", "Makefile", "plugin.py"),
+            Self::Toml => &[],
         }
     }
 
@@ -129,6 +132,7 @@ impl StarterLanguage {
             Self::Rust => "/target\n*.wasm\n",
             Self::Js => "/node_modules\n*.wasm\n",
             Self::Python => "/.venv\n__pycache__\n*.wasm\n",
+            Self::Toml => "*.wasm\n",
         }
     }
 
@@ -138,6 +142,7 @@ impl StarterLanguage {
             Self::Rust => "rustup target add wasm32-unknown-unknown && make test",
             Self::Js => "npm install && npm test",
             Self::Python => "make test",
+            Self::Toml => "holdfast component build rules.toml rules.wasm",
         }
     }
 }
@@ -230,6 +235,21 @@ impl StarterSlot {
         }
     }
 
+    /// Returns the first rules that a team declares, with their vectors; none for a slot whose rules are written in Rust.
+    fn declared(self) -> Option<[&'static str; 2]> {
+        match self {
+            Self::Compliance => Some([
+                include_str!("starter/declared/compliance.toml"),
+                include_str!("starter/compliance.yaml"),
+            ]),
+            Self::Funding => Some([
+                include_str!("starter/declared/funding.toml"),
+                include_str!("starter/declared/funding.yaml"),
+            ]),
+            Self::Signing | Self::Lifecycle | Self::Placement | Self::Control => None,
+        }
+    }
+
     /// Returns the first vectors of a team.
     fn vectors(self) -> &'static str {
         match self {
@@ -271,20 +291,30 @@ pub fn new(new: &NewComponent, output: &CommandOutput) -> Result<ExitCode, Failu
     if folder.exists() {
         return Err(format!("{} is there already", folder.display()).into());
     }
-    if new.slot != StarterSlot::Signing && new.lang != StarterLanguage::Rust {
-        return Err(
-            "rules are written in Rust, or declared: see `holdfast component build`".into(),
-        );
-    }
 
     let slot = new.slot.slot();
-    let mut files = match new.slot {
-        StarterSlot::Signing => provider(new.lang, name),
-        rules => rules_project(rules, name)?,
+    let mut files = match (new.slot, new.lang, new.slot.declared()) {
+        (rules, StarterLanguage::Toml, Some(texts)) => declared_project(rules, texts, name),
+        (_, StarterLanguage::Toml, None) => {
+            return Err(format!("{slot} is not declared in a file; leave out --lang").into());
+        }
+        (StarterSlot::Signing, lang, _) => provider(lang, name),
+        (rules, StarterLanguage::Rust, _) => rules_project(rules, name)?,
+        _ => {
+            return Err(
+                "rules are written in Rust; those of rules.compliance and rules.funding also declared: --lang toml".into(),
+            );
+        }
     };
     files.push((".gitignore".into(), new.lang.ignored().to_owned()));
 
-    for (file, text) in worlds::sources(slot) {
+    // Declared rules are data. Only a program needs the world that it implements.
+    let world = if new.lang == StarterLanguage::Toml {
+        Vec::new()
+    } else {
+        worlds::sources(slot)
+    };
+    for (file, text) in world {
         // Packages that the world depends on need a separate folder each.
         let place = match file.strip_suffix(".wit") {
             Some("host") => format!("wit/deps/host/{file}"),
@@ -321,6 +351,24 @@ fn provider(lang: StarterLanguage, name: &str) -> Vec<(String, String)> {
     files
         .map(|(file, text)| ((*file).to_owned(), named(text)))
         .collect()
+}
+
+/// Returns declared rules with their vectors.
+fn declared_project(
+    rules: StarterSlot,
+    [declared, vectors]: [&str; 2],
+    name: &str,
+) -> Vec<(String, String)> {
+    let readme = include_str!("starter/declared/README.md")
+        .replace("{name}", name)
+        .replace("{slot}", rules.slot().as_str())
+        .replace("{base}", rules.default_component());
+
+    vec![
+        ("rules.toml".into(), declared.to_owned()),
+        ("vectors.yaml".into(), vectors.to_owned()),
+        ("README.md".into(), readme),
+    ]
 }
 
 /// Returns a crate with the source of the built-in rules, the published vectors and a team's first ones.

@@ -19,9 +19,10 @@ use holdfast_components::compiler::ComponentCompiler;
 use holdfast_domain::facts::FactSheet;
 use holdfast_domain::id::{EnvelopeId, OrgId};
 use holdfast_domain::tape::{
-    CONTRACT_NUMBER, KeyScan, RecordIndex, RowCase, RowResult, RowStatus, RowsChecked, TapeCheck,
-    TapeFormat, TapeKey, TapeMap, TapeReader, TapeSummary, VIN,
+    CONTRACT_NUMBER, KeyScan, MapProblem, RecordIndex, RowCase, RowResult, RowStatus, RowsChecked,
+    TapeCheck, TapeFormat, TapeKey, TapeMap, TapeReader, TapeSummary, VIN,
 };
+use holdfast_domain::toml_document;
 use holdfast_evidence::{Bundle, EvidenceVerdict, PoolReport, verify_pool};
 
 /// Findings that the text shows. JSON has all of them.
@@ -137,17 +138,31 @@ async fn check(
     Ok(ExitCode::from(status))
 }
 
+/// Reads a map in JSON, or in TOML in a file that ends in `.toml`.
 fn read_map(file: &Path) -> Result<TapeMap, Failure> {
-    let text = std::fs::read_to_string(file);
-    let text = text.map_err(|error| format!("--map {}: {error}", file.display()))?;
-    TapeMap::parse(&text).map_err(|problems| {
-        let lines = problems.iter().map(|problem| {
-            let place = problem.path.join(".");
-            format!("{place}: {}", problem.message)
-        });
-        let lines: Vec<String> = lines.collect();
-        format!("--map {}: {}", file.display(), lines.join("; ")).into()
-    })
+    let failed = |why: String| Failure::from(format!("--map {}: {why}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| failed(error.to_string()))?;
+    if !file.extension().is_some_and(|ending| ending == "toml") {
+        return TapeMap::parse(&text).map_err(|problems| failed(listed(&problems, |_| None)));
+    }
+
+    let map: TapeMap = toml_document::parsed(&text).map_err(failed)?;
+    let problems = map.problems();
+    if problems.is_empty() {
+        Ok(map)
+    } else {
+        Err(failed(listed(&problems, toml_document::lines(&text))))
+    }
+}
+
+/// Returns what is wrong with a map, in one line.
+fn listed(problems: &[MapProblem], line_of: impl Fn(&[String]) -> Option<usize>) -> String {
+    let each = problems.iter().map(|problem| {
+        let line = line_of(&problem.path).map(|line| format!("line {line}: "));
+        let place = problem.path.join(".");
+        format!("{}{place}: {}", line.unwrap_or_default(), problem.message)
+    });
+    each.collect::<Vec<_>>().join("; ")
 }
 
 /// Returns the digest of a report.
@@ -427,6 +442,52 @@ fn text(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const MAP: &str = r#"
+keys = ["contract_number"]
+
+[[columns]]
+column = "Loan Number"
+fact = "contract_number"
+
+[[columns]]
+column = "APR"
+fact = "apr"
+fraction = true
+"#;
+
+    fn read(name: &str, text: &str) -> Result<TapeMap, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        read_map(&file).map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn a_map_is_read_in_json_and_in_toml() {
+        let map = read("map.toml", MAP).unwrap();
+        let document = toml_document::json(MAP).unwrap().to_string();
+        assert_eq!(read("map.json", &document), Ok(map));
+    }
+
+    #[test]
+    fn mistakes_in_a_map_are_named_with_their_line() {
+        for (from, to, line) in [
+            ("\"APR\"", "APR", 9),
+            ("fraction", "fractions", 11),
+            ("\"APR\"", "\"Loan Number\"", 9),
+            (
+                "keys = [\"contract_number\"]",
+                "keys = [\"vin_and_date\"]",
+                2,
+            ),
+        ] {
+            let why = read("map.toml", &MAP.replace(from, to)).unwrap_err();
+            assert!(why.contains(&format!("line {line}: ")), "{to}: {why}");
+        }
+        let why = read("map.json", "{}").unwrap_err();
+        assert!(!why.contains("map.json: line"), "{why}");
+    }
 
     #[test]
     fn a_pool_limits_the_contracts_and_names_those_without_a_bundle() {

@@ -34,7 +34,7 @@ fn path(folder: &Path, file: &str) -> String {
 }
 
 /// Runs a command that must succeed, with JSON output.
-fn said(arguments: &[&str]) -> Value {
+pub(crate) fn said(arguments: &[&str]) -> Value {
     let (done, text) = holdfast(&[&["--json"], arguments].concat());
     assert!(done, "{arguments:?}: {text}");
     serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"))
@@ -413,6 +413,245 @@ fn mistakes_in_declared_rules_are_named() {
     }
 }
 
+/// Funding rules are declared, tested and compared without a compiler.
+#[test]
+fn funding_rules_are_declared_from_a_starter() {
+    let within = tempfile::tempdir().unwrap();
+    let folder = within.path().join("acme-funding");
+    let place = folder.to_str().unwrap();
+    said(&[
+        "component",
+        "new",
+        "--slot",
+        "rules.funding",
+        "--lang",
+        "toml",
+        place,
+    ]);
+    let component = path(within.path(), "acme-funding.wasm");
+    let built = said(&[
+        "component",
+        "build",
+        &path(&folder, "rules.toml"),
+        &component,
+    ]);
+    assert_eq!(
+        (
+            &built["rules"],
+            &built["changes"],
+            &built["vectors"],
+            &built["slot"]
+        ),
+        (&json!(1), &json!(1), &json!(4), &json!("rules.funding"))
+    );
+
+    let checked = said(&["component", "check", &component]);
+    assert_eq!(
+        (
+            &checked["admitted"],
+            &checked["slot"],
+            &checked["conformance"]["own_vectors"]
+        ),
+        (&json!(true), &json!("rules.funding"), &json!(4))
+    );
+
+    let tested = said(&["component", "test", &component, "--questions", "500"]);
+    assert_eq!(tested["passed"], true, "{tested}");
+    assert!(
+        tested["outcomes"]["covered"].as_u64() > Some(3),
+        "{}",
+        tested["outcomes"]
+    );
+
+    let differs = said(&[
+        "component",
+        "diff",
+        "holdfast-funding",
+        &component,
+        "--questions",
+        "500",
+    ]);
+    let groups = differs["functions"][0]["groups"].as_array().unwrap();
+    let of_term = groups
+        .iter()
+        .find(|group| group["check"] == "credit.term: number_of_payments")
+        .unwrap();
+    assert_eq!(of_term["direction"], "stricter");
+
+    // A starter of compliance rules builds as well, and other rules have none.
+    let folder = within.path().join("acme-checks");
+    let place = folder.to_str().unwrap();
+    let new = [
+        "component",
+        "new",
+        "--lang",
+        "toml",
+        "--slot",
+        "rules.compliance",
+        place,
+    ];
+    said(&new);
+    let component = path(within.path(), "acme-checks.wasm");
+    said(&[
+        "component",
+        "build",
+        &path(&folder, "rules.toml"),
+        &component,
+    ]);
+    let tested = said(&["component", "test", &component, "--questions", "100"]);
+    assert_eq!(tested["passed"], true, "{tested}");
+    let place = path(within.path(), "acme-acts");
+    let new = [
+        "component",
+        "new",
+        "--lang",
+        "toml",
+        "--slot",
+        "rules.control",
+        &place,
+    ];
+    let (made, told) = holdfast(&new);
+    assert!(
+        !made && told.contains("rules.control is not declared in a file"),
+        "{told}"
+    );
+}
+
+/// Every mistake in declared funding rules is named, and no component is written.
+#[test]
+fn mistakes_in_declared_funding_rules_are_named() {
+    let rule = |member: &str, value: &str| {
+        let mut members = vec![
+            ("name", "'credit.own'"),
+            ("holds_when", "'true'"),
+            ("sentence", "'No.'"),
+            ("source", "'Policy 1'"),
+        ];
+        members.retain(|(name, _)| *name != member);
+        if !member.is_empty() {
+            members.push((member, value));
+        }
+        let members = members
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}\n"));
+        format!("[[rule]]\n{}", members.collect::<String>())
+    };
+    let change = |members: &str| format!("[[change]]\nrule = 'box.apr'\n{members}");
+
+    for (rules, told) in [
+        (rule("colour", "'red'"), "unknown field `colour`"),
+        (
+            "[[rule]]\nname = 'a'\n".to_owned(),
+            "missing field `holds_when`",
+        ),
+        (rule("name", "'Credit'"), "a name of lower-case letters"),
+        (rule("source", "' '"), "it needs a source"),
+        (
+            rule("name", "'box.apr'"),
+            "there is another rule of that name",
+        ),
+        (
+            rule("", "") + &rule("", ""),
+            "there is another rule of that name",
+        ),
+        (
+            rule("severity", "'red'"),
+            "unknown variant `red`, expected one of `stop`, `warn`, `note`",
+        ),
+        (rule("decision", "'ready'"), "unknown variant `ready`"),
+        (
+            rule("holds_when", "'facts.apr <='"),
+            "rule \"credit.own\": holds_when: ",
+        ),
+        (
+            rule("holds_when", "'colour == 1'"),
+            "there is no fact colour; there are facts, origins",
+        ),
+        (
+            rule("holds_when", "'matches(stage, \"a\")'"),
+            "there is no function matches",
+        ),
+        (
+            rule("holds_when", "'5000 != facts.amount_financed'"),
+            "write the fact on the left side",
+        ),
+        (
+            rule("sentence", "'{2 * facts.apr}'"),
+            "sentence: write the fact on the left side",
+        ),
+        (
+            rule("holds_when", "'size(signers)'"),
+            "it is int and not true or false",
+        ),
+        (
+            rule("applies_when", "'stage'"),
+            "it is string and not true or false",
+        ),
+        (
+            rule("expected", "'A {stage'"),
+            "expected: a brace has no partner",
+        ),
+        (rule("actual", "''"), "actual: it is empty"),
+        (
+            rule("sentence", "'{detail}'"),
+            "detail is a text of a built-in rule",
+        ),
+        (change(""), "it needs `severity`, `sentence` or `source`"),
+        (
+            change("severity = 'warn'\n") + &change("severity = 'note'\n"),
+            "it is changed twice",
+        ),
+        (
+            "[[change]]\nrule = 'box.colour'\nseverity = 'warn'\n".to_owned(),
+            "there is no such built-in rule; there are facts.missing",
+        ),
+        ("vectors = 'nowhere.yaml'\n".to_owned(), "No such file"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = path(folder.path(), "rules.toml");
+        fs::write(&file, format!("slot = 'rules.funding'\n{rules}")).unwrap();
+        let component = path(folder.path(), "own.wasm");
+        let (built, said) = holdfast(&["component", "build", &file, &component]);
+        assert!(!built && said.contains(told), "{told}\n{rules}\n{said}");
+        assert!(!Path::new(&component).exists(), "{rules}");
+    }
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = path(folder.path(), "rules.toml");
+    fs::write(&file, "slot = 'rules.control'\n").unwrap();
+    let component = path(folder.path(), "own.wasm");
+    let (built, told) = holdfast(&["component", "build", &file, &component]);
+    assert!(
+        !built && told.contains("rules of rules.control are not declared in a file"),
+        "{told}"
+    );
+}
+
+/// Rules that let a contract pass of which nothing was read are not admitted.
+#[test]
+fn declared_funding_rules_never_call_an_unread_contract_ready() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = path(folder.path(), "rules.toml");
+    let rules = [
+        "facts.missing",
+        "signatures.complete",
+        "secured_party.assignee",
+    ];
+    let changes = rules.map(|rule| format!("[[change]]\nrule = '{rule}'\nseverity = 'note'\n"));
+    fs::write(
+        &file,
+        format!("slot = 'rules.funding'\n{}", changes.concat()),
+    )
+    .unwrap();
+    let component = path(folder.path(), "own.wasm");
+    said(&["component", "build", &file, &component]);
+    let (admitted, told) = holdfast(&["component", "check", &component]);
+    assert!(
+        !admitted && told.contains("is ready, although nothing was read or signed"),
+        "{told}"
+    );
+}
+
 /// The command ends, with the reason, although the rules would not.
 #[test]
 fn rules_that_never_end_are_refused_within_seconds() {
@@ -565,7 +804,7 @@ fn starters_contain_all_source_files() {
 #[test]
 fn starters_build_and_answer_like_the_built_in_rules() {
     let within = tempfile::tempdir().unwrap();
-    let mut slots = vec!["compliance", "lifecycle", "control"];
+    let mut slots = vec!["compliance", "lifecycle", "control", "funding"];
     if std::env::var_os("HOLDFAST_STARTERS").is_some() {
         slots.push("placement");
     }

@@ -413,3 +413,58 @@ async fn maps_attachments_and_packs_of_another_organization_do_not_exist() {
     assert_eq!(tried.status, 422, "{}", tried.text());
     assert!(!tried.text().contains("21500.00"), "{}", tried.text());
 }
+
+/// Where changes need approvals, the form of a waiver makes a request, which the sender may read.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_waiver_becomes_a_request_where_others_have_to_agree() {
+    let app = TestApp::start().await;
+    let sent = app.sent_envelope().await;
+    let id = sent["envelope_id"].as_str().unwrap();
+    let list = format!("/partner/envelopes/{id}/stipulations");
+    let required = json!({ "stipulations": [{ "kind": "insurance" }] });
+    app.put(&list, required).await.data(200);
+    let policy = json!({ "reviews_required": 1 });
+    app.as_bearer(Method::PUT, app.web_admin(), "/component-policy", policy)
+        .await
+        .data(200);
+
+    let sam = Session::of(&app, "sam@oak.example", "sender").await;
+    let waive = format!("/console/envelopes/{id}/stipulations/insurance/waive");
+    let asked = sam
+        .post(&app, &waive, "reason=Dealer+has+it&sure=yes")
+        .await;
+    let page = led_to(&asked);
+    assert!(page.starts_with("/console/changes/"), "{page}");
+    let shown = sam.get(&app, &page).await.text();
+    for part in ["waive_stipulation", id] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let present = app.get(&list).await.data(200);
+    assert_eq!(present["stipulations"][0]["state"], "open");
+}
+
+/// The forms for packs make requests, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pack_becomes_a_request_where_others_have_to_agree() {
+    let app = TestApp::start().await;
+    let cora = app.person("cora@oak.example", "compliance");
+    let rules = variant(Slot::Funding, "rules of the bank");
+    let component = app.upload_component(&cora, "bank-funding", "1.0.0", &rules);
+    let component = component.await.data(201)["component_id"].clone();
+    let policy = json!({ "reviews_required": 1 });
+    app.as_bearer(Method::PUT, app.web_admin(), "/component-policy", policy)
+        .await
+        .data(200);
+
+    let cleo = Session::of(&app, "cleo@oak.example", "compliance").await;
+    let pack = [
+        ("name", "Retail"),
+        ("component_id", component.as_str().unwrap()),
+        ("description", "Terms"),
+    ];
+    let page = led_to(&cleo.post(&app, "/console/funding", &encoded(&pack)).await);
+    assert!(page.starts_with("/console/changes/"), "{page}");
+    let shown = cleo.get(&app, &page).await.text();
+    assert!(shown.contains("publish_funding_pack"), "{shown}");
+    assert_eq!(app.count("funding_pack").await, 0);
+}

@@ -4,6 +4,7 @@ mod contracts;
 mod made_set;
 mod seeded;
 
+use axum::body::Body;
 use axum::http::Method;
 use serde_json::{Value, json};
 
@@ -305,6 +306,137 @@ async fn each_problem_of_a_map_is_named_with_its_place() {
     let scope = json!({ "packages": ["pkg_01h455vb4pex5vsknk084sn02q"] });
     let refused = app.web(Method::POST, "/fact-maps", map(scope)).await;
     assert_eq!(refused.error(404), "Package not found");
+}
+
+/// The facts of `map` that tests need, as people write them.
+const TOML_MAP: &str = r#"
+name = "Loan"
+applies_to = { all = true }
+
+[[facts]]
+name = "amount_financed"
+kind = "money"
+currency = "USD"
+printed = [{ anchor = "Amount Financed", direction = "right_of" }]
+
+[[facts]]
+name = "vin"
+kind = "vin"
+declared = "vin"
+"#;
+
+async fn toml_map(app: &TestApp, body: impl Into<Body>) -> TestResponse {
+    app.web_body(Method::POST, "/fact-maps", "application/toml", body)
+        .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_map_is_written_in_toml() {
+    let app = TestApp::start().await;
+    let created = toml_map(&app, TOML_MAP).await.data(201);
+    let document = json!({
+        "name": "Loan", "applies_to": { "all": true },
+        "facts": [
+            { "name": "amount_financed", "kind": "money", "currency": "USD",
+              "printed": [{ "anchor": "Amount Financed", "direction": "right_of" }] },
+            { "name": "vin", "kind": "vin", "declared": "vin" },
+        ],
+    });
+    // One map in two forms has one digest.
+    let same = app
+        .web(Method::POST, "/fact-maps", document)
+        .await
+        .data(201);
+    assert_eq!(created["sha256"], same["sha256"]);
+
+    // That of the guide is one, too.
+    let (_, guide) = include_str!("../../../docs/facts.md")
+        .split_once("```toml\n")
+        .unwrap();
+    let guide = guide.split_once("```").unwrap().0;
+    let read = toml_map(&app, guide).await.data(201);
+    assert_eq!(read["facts"][1]["date_order"], "mdy");
+
+    let path = format!("/fact-maps/{}", created["fact_map_id"].as_str().unwrap());
+    let kind = "application/toml; charset=utf-8";
+    let changed = TOML_MAP.replace("Loan", "Retail");
+    let second = app
+        .web_body(Method::PUT, &path, kind, changed)
+        .await
+        .data(200);
+    assert_eq!(
+        (&second["version"], &second["name"]),
+        (&json!(2), &json!("Retail"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_problem_of_a_map_in_toml_is_named_with_its_line() {
+    let app = TestApp::start().await;
+    let broken = TOML_MAP.replace("kind = \"money\"", "kind = money");
+    let refused = toml_map(&app, broken).await.error(400);
+    assert!(refused.starts_with("Invalid TOML: line 7: "), "{refused}");
+    let refused = toml_map(&app, &b"name = \"\xff\""[..]).await.error(400);
+    assert_eq!(refused, "Invalid TOML: it is not UTF-8");
+    let twice = format!("{TOML_MAP}name = \"Loan\"\n");
+    let refused = toml_map(&app, twice).await.error(400);
+    assert!(refused.starts_with("Invalid TOML: line 15: "), "{refused}");
+
+    // What the schema refuses, and what the service does.
+    for (from, to, path, line) in [
+        (
+            "kind = \"vin\"",
+            "kind = \"vehicle\"",
+            json!(["facts", 1, "kind"]),
+            13,
+        ),
+        ("declared", "stated", json!(["facts", 1, "stated"]), 14),
+        (
+            "direction = \"right_of\"",
+            "direction = \"left\"",
+            json!(["facts", 0, "printed", 0, "direction"]),
+            9,
+        ),
+        ("{ all = true }", "{}", json!(["applies_to"]), 3),
+        (
+            "name = \"vin\"",
+            "name = \"amount_financed\"",
+            json!(["facts", 1, "name"]),
+            12,
+        ),
+    ] {
+        let refused = toml_map(&app, TOML_MAP.replace(from, to)).await;
+        assert_eq!(refused.status, 422, "{to}");
+        let details = refused.json()["details"].take();
+        let issue = details
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|issue| issue["path"] == path);
+        let message = issue.and_then(|issue| issue["message"].as_str());
+        let begin = format!("line {line}: ");
+        assert!(
+            message.is_some_and(|text| text.starts_with(&begin)),
+            "{to}: {details}"
+        );
+    }
+
+    // The limit is that of JSON.
+    let long = format!("{TOML_MAP}# {}\n", "x".repeat(1024 * 1024));
+    let refused = toml_map(&app, long).await.error(413);
+    assert_eq!(refused, "Request body is larger than 1048576 bytes");
+    let other = app
+        .web_body(Method::POST, "/fact-maps", "text/plain", TOML_MAP)
+        .await;
+    assert_eq!(
+        other.error(400),
+        "Content-Type must be application/json or application/toml"
+    );
+    let listed = app
+        .web(Method::GET, "/fact-maps", Value::Null)
+        .await
+        .data(200);
+    assert_eq!(listed, json!([]));
 }
 
 #[tokio::test(flavor = "multi_thread")]

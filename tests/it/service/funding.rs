@@ -1,5 +1,7 @@
 //! Funding of contracts: checks, the gate before sending, stipulations, packages, and the packs of lenders.
 
+use std::fs;
+
 use axum::http::Method;
 use holdfast::domain::component::Slot;
 use holdfast::domain::organization::OrgSettings;
@@ -7,9 +9,11 @@ use serde_json::{Value, json};
 
 use super::bulk;
 use super::components::registry::variant;
+use crate::cli::rules_kit::said;
 use crate::support::uploads::form_of;
-use crate::support::{TestApp, envelope_body, pdf};
+use crate::support::{TestApp, envelope_body, form, pdf};
 
+const GUIDE: &str = include_str!("../../../docs/funding.md");
 /// Facts that the built-in rules need.
 const NEEDED: usize = 10;
 
@@ -225,6 +229,74 @@ async fn a_wrong_sum_is_refused_with_its_place_and_the_corrected_contract_is_sen
     assert_eq!(app.get(&path).await.data(200)["status"], "sent");
 }
 
+/// Writes the first block of a language in the guide into a file, and returns its path.
+fn written(folder: &tempfile::TempDir, language: &str, file: &str) -> String {
+    let begin = format!("```{language}\n");
+    let (_, rest) = GUIDE.split_once(&begin).unwrap();
+    let path = folder.path().join(file);
+    fs::write(&path, rest.split_once("```").unwrap().0).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// Follows the guide: a map, rules of the lender in a file, and the setting; then a contract against a term is not sent, and the
+/// certificate of another one names the rules.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_guide_leads_from_a_document_to_an_enforced_term_of_the_lender() {
+    let folder = tempfile::tempdir().unwrap();
+    let rules = written(&folder, "toml", "rules.toml");
+    written(&folder, "yaml", "vectors.yaml");
+    let component = folder.path().join("acme-funding.wasm");
+    let component = component.to_str().unwrap();
+    let built = said(&["component", "build", &rules, component]);
+    assert_eq!(
+        (&built["rules"], &built["changes"], &built["vectors"]),
+        (&json!(2), &json!(1), &json!(5))
+    );
+    let tested = said(&["component", "test", component, "--questions", "500"]);
+    assert_eq!(tested["passed"], true, "{tested}");
+
+    let app = reading().await;
+    let (token, bytes) = (app.web_admin(), fs::read(component).unwrap());
+    let uploaded = app
+        .upload_component(token, "acme-funding", "1.0.0", &bytes)
+        .await
+        .data(201);
+    let activate = json!({ "component_id": uploaded["component_id"], "reason": "Credit policy 4" });
+    let slot = "/component-slots/rules.funding/activate";
+    app.post_with_bearer(token, slot, activate).await.data(201);
+
+    let mut body = contract_body(&app, "$5,520.00").await;
+    body["metadata"] = json!({ "book_value": "4000.00" });
+    let refused = app.post("/partner/envelopes", body.clone()).await;
+    let problem = refused.json();
+    assert_eq!(problem["code"], "funding_refused", "{problem}");
+    let finding = &problem["details"][0];
+    assert_eq!(finding["rule"], "credit.advance");
+    assert_eq!(
+        (&finding["expected"], &finding["actual"]),
+        (&json!("at most 110 % of 4000.00"), &json!("5000.00"))
+    );
+    let fact = &finding["facts"][0];
+    assert_eq!(fact["name"], "amount_financed");
+    assert!(fact["words"].as_str().unwrap().contains("5,000.00"));
+    assert_eq!(fact["place"]["page"], 1);
+
+    body["metadata"] = json!({ "book_value": "5000.00" });
+    let sent = app.post("/partner/envelopes", body).await.data(201);
+    let id = sent["envelope_id"].as_str().unwrap();
+    form::sign(&app, sent["sign_url"].as_str().unwrap()).await;
+    app.wait_for(id, "vaulted").await;
+    let certificate = app
+        .get(&format!("/partner/envelopes/{id}/vault/certificate"))
+        .await
+        .data(200);
+    let parts = certificate["provenance"]["components"].as_array().unwrap();
+    let checked = parts.iter().find(|part| part["slot"] == "rules.funding");
+    assert_eq!(checked.unwrap()["name"], "acme-funding", "{parts:?}");
+    let report = app.release_and_verify(id).await;
+    assert_eq!(report["valid"], true, "{report}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn contracts_of_a_batch_are_checked_before_each_is_sent() {
     let app = stopped("enforce").await;
@@ -255,6 +327,28 @@ async fn a_request_makes_the_setting_stricter_and_never_looser() {
 
     let path = "/partner/envelopes?funding=perhaps";
     strict.post(path, body(&strict).await).await.error(400);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mode_of_a_newer_version_counts_as_the_strictest_and_is_kept() {
+    let app = TestApp::start().await;
+    let newer = json!({ "funding": "escalate", "dates": { "era": "common" } });
+    let statement = "update organization set settings = $1";
+    app.change(statement, &newer.to_string()).await;
+    let refused = app.post("/partner/envelopes", body(&app).await).await;
+    assert_eq!(refused.json()["code"], "funding_refused");
+
+    // Another setting is changed in both ways.
+    let change = json!({ "auto_vault": false });
+    let changed = app.web(Method::PATCH, "/organization", change).await;
+    assert_eq!(changed.data(200)["funding"], "enforce");
+    app.set_organization(&["envelope_ttl_days=9"]);
+    let settings = app.text_of("select settings from organization").await;
+    let settings: Value = serde_json::from_str(&settings).unwrap();
+    assert_eq!(settings["funding"], "escalate");
+    assert_eq!(settings["dates"]["era"], "common");
+    assert_eq!(settings["envelope_ttl_days"], 9);
+    assert_eq!(settings["auto_vault"], false);
 }
 
 #[tokio::test(flavor = "multi_thread")]

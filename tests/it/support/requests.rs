@@ -164,14 +164,25 @@ impl TestApp {
             Value::Null => Body::empty(),
             body => body.to_string().into(),
         };
+        self.web_body(method, path, "application/json", body).await
+    }
+
+    /// Sends a body of any type as an admin of the organization.
+    pub async fn web_body(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: impl Into<Body>,
+    ) -> TestResponse {
         let request = Request::builder()
             .method(method)
             .uri(api(path))
             .header("authorization", format!("Bearer {}", self.web_admin()))
             .header("x-org-id", self.org.as_str())
-            .header("content-type", "application/json");
+            .header("content-type", content_type);
 
-        self.send(request.body(body).unwrap()).await
+        self.send(request.body(body.into()).unwrap()).await
     }
 
     /// Returns the check of each dependency from `/readyz`.

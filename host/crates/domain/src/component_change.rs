@@ -8,8 +8,11 @@ use super::clock::Timestamp;
 use super::component::{ComponentIdentity, Slot};
 use super::component_state::StateSigners;
 use super::envelope::words;
-use super::id::{ActivationId, ChangeId, ComponentId, OrgId, TokenId, UserId};
-use super::organization::{Role, SingleSignOn};
+use super::id::{
+    ActivationId, ChangeId, ComponentId, EnvelopeId, FundingPackId, OrgId, TemplateId, TokenId,
+    UserId,
+};
+use super::organization::{Permission, Role, SingleSignOn};
 use super::user::IssuerIdentity;
 
 /// What a change of an organization's components needs.
@@ -192,6 +195,34 @@ pub enum RequestedChange {
         /// Address of that user.
         into_email: Option<String>,
     },
+    /// Waives a stipulation of an envelope for the reason of the request, or drops one of a template.
+    WaiveStipulation {
+        /// Null: the stipulation is one of a template.
+        envelope_id: Option<EnvelopeId>,
+        /// Null: the stipulation is one of an envelope.
+        template_id: Option<TemplateId>,
+        /// Such as `proof_of_income`.
+        kind: String,
+    },
+    /// Publishes a funding pack, or a further version of one.
+    PublishFundingPack {
+        /// Null: a new pack.
+        pack_id: Option<FundingPackId>,
+        /// Name of the pack.
+        name: String,
+        /// Component of the organization for `rules.funding`.
+        component_id: ComponentId,
+        /// The component when the change was requested.
+        component: ComponentIdentity,
+        /// What is new.
+        description: String,
+        /// Null: when the change is applied.
+        effective_at: Option<Timestamp>,
+        /// Envelopes of the organization that show how the rules judge.
+        samples: Vec<EnvelopeId>,
+        /// Newest version when the change was requested; 0 for a new pack.
+        previous: u32,
+    },
 }
 
 words! {
@@ -203,8 +234,27 @@ words! {
     }
 }
 
+/// Returns the permission that a change of a slot takes. Changes of no slot are about the policy and about people; they take the
+/// one that only owners and admins have.
+pub fn permission_of(slot: Option<Slot>) -> Permission {
+    if slot.is_some_and(|slot| !slot.is_provider()) {
+        Permission::ChangeRules
+    } else {
+        Permission::ChangeProviders
+    }
+}
+
 impl RequestedChange {
-    /// Returns the slot; `None` for a change of the policy, of a setting or of users.
+    /// Returns the permission of those who make it, which is that of the act without a request.
+    pub fn permission(&self) -> Permission {
+        match self {
+            Self::WaiveStipulation { .. } => Permission::Send,
+            Self::PublishFundingPack { .. } => Permission::ChangeRules,
+            _ => permission_of(self.slot()),
+        }
+    }
+
+    /// Returns the slot; `None` for a change of anything else than active components.
     pub fn slot(&self) -> Option<Slot> {
         match self {
             Self::Activate { slot, .. } | Self::RollBack { slot, .. } => Some(*slot),

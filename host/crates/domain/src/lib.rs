@@ -224,6 +224,7 @@ pub mod tape;
 pub mod template;
 pub mod test_mode;
 pub mod token;
+pub mod toml_document;
 pub mod transfer;
 pub mod user;
 pub mod warning;

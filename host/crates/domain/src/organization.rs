@@ -1,5 +1,9 @@
 //! Organizations, their settings, API keys and scopes.
 
+mod newer;
+
+pub use newer::SetAside;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -53,6 +57,8 @@ impl Organization {
         settings.single_sign_on = None;
         settings.components = BTreeMap::new();
         settings.component_changes = ChangePolicy::default();
+        let is_live = |one: &SetAside| one.is_in("component_changes");
+        settings.set_aside.retain(|one| !is_live(one));
 
         Self {
             id: self.id.test(),
@@ -121,6 +127,9 @@ pub struct OrgSettings {
     /// Settings of a newer version. During an upgrade, nodes of both versions read and write the same row.
     #[serde(flatten)]
     pub newer: Map<String, Value>,
+    /// What a newer version has written inside the settings above, see [`OrgSettings::from_row`].
+    #[serde(skip)]
+    pub set_aside: Vec<SetAside>,
 }
 
 /// Host of an organization's own for its signing links. It has answered with the organization's id before it is used.
@@ -427,6 +436,7 @@ impl Default for OrgSettings {
             funding: FundingMode::Off,
             tape_retention_days: None,
             newer: Map::new(),
+            set_aside: Vec::new(),
         }
     }
 }
@@ -592,6 +602,8 @@ words! {
         Send = "send",
         // Reads evidence, rules and decisions, and repeats decisions.
         ReadEvidence = "read_evidence",
+        // Requests changes that others approve; each also takes the permission of its act.
+        RequestChanges = "request_changes",
         // Changes rules, and requests and reviews such changes.
         ChangeRules = "change_rules",
         // Changes provider instances and the policy of changes.
@@ -622,6 +634,7 @@ impl Role {
                 Self::Controller,
             ],
             Permission::Send => &[Self::Sender],
+            Permission::RequestChanges => &[Self::Sender, Self::Compliance],
             Permission::ReadEvidence | Permission::Audit => &[Self::Compliance, Self::Auditor],
             Permission::ReadControl => &[Self::Compliance, Self::Auditor, Self::Controller],
             Permission::Control => &[Self::Controller],

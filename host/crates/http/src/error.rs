@@ -117,6 +117,25 @@ impl HttpError {
         issues.collect()
     }
 
+    /// Begins the message of each issue with its line, found by the issue's path.
+    pub fn with_lines(mut self, line_of: impl Fn(&[String]) -> Option<usize>) -> Self {
+        let lines: Vec<Option<usize>> = self
+            .issues()
+            .iter()
+            .map(|(path, _)| line_of(path))
+            .collect();
+        let issues = self.details.as_deref_mut().and_then(Value::as_array_mut);
+        let issues = issues.into_iter().flatten();
+        let issues = issues.filter(|issue| issue["message"].is_string());
+        for (issue, line) in issues.zip(lines) {
+            if let (Some(line), Some(message)) = (line, issue["message"].as_str()) {
+                issue["message"] = format!("line {line}: {message}").into();
+            }
+        }
+
+        self
+    }
+
     /// Returns the message, and that of each issue.
     fn reasons(&self) -> Vec<String> {
         let issues = self.issues().into_iter();

@@ -6,6 +6,7 @@
 //! | `access`, `organizations`, `link_hosts` | API keys, users, sessions, rate limits; settings and hosts of organizations |
 //! | `components`, `component_owner` | admission, activation, changes and replay of components |
 //! | `events`, `log` | a change's ledger entry and event, written together; the log over all ledgers |
+//! | `funding_acts` | waivers of stipulations, packs of lenders |
 //! | `permits`, `lookup`, `envelope_locks` | checks before an act; objects of the caller; locks of this process |
 //! | `providers`, `payments`, `kba`, `messaging`, `conversion` | signing, payment, identity, text message and conversion providers |
 //! | `documents`, `fields`, `signers`, `passcodes`, `vaulting` | parts of envelopes that several areas need |
@@ -38,6 +39,7 @@ pub mod envelope_locks;
 pub mod error;
 pub mod events;
 pub mod fields;
+pub mod funding_acts;
 pub mod idempotency;
 pub mod kba;
 pub mod link_hosts;

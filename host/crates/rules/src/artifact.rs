@@ -73,7 +73,7 @@ pub fn built_in() -> impl Iterator<Item = ComponentArtifact> {
     embedded().chain(room()).chain(FURTHER.iter().cloned())
 }
 
-/// Pack that declared rules begin with.
+/// Built-in rules that declared rules begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RulesBase {
     /// The eight checks of the specification.
@@ -82,6 +82,8 @@ pub enum RulesBase {
     Ucc2022,
     /// One of the two, by jurisdiction and date.
     Calendar,
+    /// The rules of slot `rules.funding`.
+    Funding,
 }
 
 /// Returns the bytes of the component for declared rules on top of a pack, or for a table of laws.
@@ -93,6 +95,7 @@ pub fn rules_template(base: RulesBase) -> Result<Option<Vec<u8>>, ShareError> {
         RulesBase::Specification => "holdfast-declared",
         RulesBase::Ucc2022 => "holdfast-declared-ucc2022",
         RulesBase::Calendar => "holdfast-compliance-calendar",
+        RulesBase::Funding => "holdfast-declared-funding",
     };
 
     // The calendar is a component with a table of its own.

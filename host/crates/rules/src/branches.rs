@@ -128,7 +128,7 @@ fn reading(function: &str, answer: &Value) -> Option<Branch> {
 
 /// Whether a function's answers are few, apart from the facts that they repeat.
 pub(super) fn is_decision(function: &str) -> bool {
-    ["evaluate", "envelope", "batch", "decide"].contains(&function)
+    ["evaluate", "envelope", "batch", "decide", "check"].contains(&function)
 }
 
 /// Returns the branch of a part of an answer. `texts` are the facts.

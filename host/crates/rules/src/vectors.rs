@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use wasm_encoder::{ComponentSection as _, CustomSection};
 use wasmparser::{Parser, Payload};
 
@@ -58,7 +58,7 @@ pub struct RulesVector {
     pub call: String,
     /// Parameters by name.
     pub given: Map<String, Value>,
-    /// The part of the answer that matters. The checks of an evaluation are named.
+    /// The part of the answer that matters. The checks of an evaluation and the findings about a contract are named.
     pub expect: Value,
 }
 
@@ -113,9 +113,12 @@ impl VectorFile {
             // The common facts come first, so a vector has to state only its difference.
             let mut given = Value::Object(self.given.clone());
             merge(&mut given, &Value::Object(vector.given));
-            let Value::Object(given) = given else {
+            let Value::Object(mut given) = given else {
                 continue;
             };
+            if slot == Slot::Funding {
+                list_contract(&mut given);
+            }
 
             vectors.push(RulesVector {
                 name: vector.name,
@@ -132,6 +135,33 @@ impl VectorFile {
         set.check()?;
 
         Ok(set)
+    }
+}
+
+/// Lists the facts and stipulations of a contract that were given by name, so that a vector states only those that differ.
+fn list_contract(given: &mut Map<String, Value>) {
+    let Some(contract) = given.get_mut("facts").and_then(Value::as_object_mut) else {
+        return;
+    };
+
+    if let Some(Value::Object(facts)) = contract.get("facts") {
+        let listed = facts.iter().map(|(name, fact)| {
+            let mut listed = json!({
+                "name": name, "status": "known", "origin": "printed", "words": fact["value"],
+            });
+            merge(&mut listed, fact);
+            listed
+        });
+        let listed = listed.collect();
+        contract.insert("facts".to_owned(), Value::Array(listed));
+    }
+
+    if let Some(Value::Object(stipulations)) = contract.get("stipulations") {
+        let listed = stipulations
+            .iter()
+            .map(|(kind, state)| json!({ "kind": kind, "state": state }));
+        let listed = listed.collect();
+        contract.insert("stipulations".to_owned(), Value::Array(listed));
     }
 }
 
@@ -338,7 +368,7 @@ impl RulesVector {
     fn result(&self, rules: &RulesProgram) -> VectorResult {
         let mut wrong = Vec::new();
         match rules.call(&self.call, &self.given) {
-            Ok(answer) => compare("", &self.expect, &by_name(answer), &mut wrong),
+            Ok(answer) => compare("", &self.expect, &by_name(answer, &self.expect), &mut wrong),
             Err(error) => wrong.push(error),
         }
 
@@ -349,8 +379,8 @@ impl RulesVector {
     }
 }
 
-/// Turns the checks of an evaluation into an object by requirement.
-fn by_name(mut answer: Value) -> Value {
+/// Turns the checks of an evaluation into an object by requirement, and findings into one by rule.
+fn by_name(mut answer: Value, expected: &Value) -> Value {
     // By requirement, so that a new check does not shift the others.
     if let Some(checks) = answer.get_mut("checks")
         && let Some(list) = checks.as_array()
@@ -362,10 +392,40 @@ fn by_name(mut answer: Value) -> Value {
         *checks = Value::Object(named.collect());
     }
 
+    // A vector may also give the whole list.
+    if expected["findings"].is_object()
+        && let Some(findings) = answer.get_mut("findings")
+        && let Some(list) = findings.as_array()
+    {
+        *findings = Value::Object(by_rule(list));
+    }
+
     answer
 }
 
-/// Compares the members that are expected. A check may be expected by its outcome alone.
+/// Returns the severest finding of each rule, the first of several.
+fn by_rule(findings: &[Value]) -> Map<String, Value> {
+    let weight = |finding: &Value| match finding["severity"].as_str() {
+        Some("stop") => 2,
+        Some("warn") => 1,
+        _ => 0,
+    };
+
+    let mut named = Map::new();
+    for finding in findings {
+        let rule = finding["rule"].as_str().unwrap_or_default();
+        let is_severer = named
+            .get(rule)
+            .is_none_or(|known| weight(finding) > weight(known));
+        if is_severer {
+            named.insert(rule.to_owned(), finding.clone());
+        }
+    }
+
+    named
+}
+
+/// Compares the members that are expected. A check may be expected by its outcome alone, a finding by its severity.
 fn compare(path: &str, expected: &Value, answer: &Value, wrong: &mut Vec<String>) {
     match (expected, answer) {
         (Value::Object(members), Value::Object(answer)) => {
@@ -384,7 +444,89 @@ fn compare(path: &str, expected: &Value, answer: &Value, wrong: &mut Vec<String>
                 ));
             }
         }
+        (Value::String(severity), Value::Object(finding)) if finding.contains_key("severity") => {
+            let found = &finding["severity"];
+            if found != severity {
+                let sentence = &finding["sentence"];
+                wrong.push(format!(
+                    "{path} is {found} and not \"{severity}\": {sentence}"
+                ));
+            }
+        }
         _ if expected == answer => {}
         _ => wrong.push(format!("{path} is {answer} and not {expected}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_of_a_contract_are_given_by_name() {
+        let file = json!({
+            "given": { "facts": {
+                "facts": {
+                    "apr": { "kind": "percentage", "value": "9.69" },
+                    "vin": { "kind": "vin", "value": "1M8GDM9AXKP042788" },
+                },
+                "stipulations": { "insurance": "open" },
+            } },
+            "vectors": [{
+                "name": "another rate",
+                "given": { "facts": { "facts": {
+                    "apr": { "value": "12.00", "origin": "declared" }, "vin": null,
+                } } },
+                "expect": {},
+            }],
+        });
+        let file: VectorFile = serde_json::from_value(file).unwrap();
+        let set = file.complete(Slot::Funding).unwrap();
+
+        let given = &set.vectors[0].given["facts"];
+        assert_eq!(
+            given["facts"],
+            json!([{
+                "name": "apr", "kind": "percentage", "status": "known", "origin": "declared",
+                "value": "12.00", "words": "12.00",
+            }])
+        );
+        assert_eq!(
+            given["stipulations"],
+            json!([{ "kind": "insurance", "state": "open" }])
+        );
+    }
+
+    #[test]
+    fn a_finding_is_expected_by_its_rule_and_its_severity() {
+        let answer = json!({ "decision": "refused", "findings": [
+            { "rule": "credit.term", "severity": "stop", "sentence": "84 payments." },
+            { "rule": "facts.missing", "severity": "note", "sentence": "No date." },
+            { "rule": "facts.missing", "severity": "stop", "sentence": "No rate." },
+        ] });
+        let wrong = |expected: Value| {
+            let mut wrong = Vec::new();
+            let named = by_name(answer.clone(), &expected);
+            compare("", &expected, &named, &mut wrong);
+            wrong
+        };
+
+        let right = json!({ "credit.term": "stop", "facts.missing": "stop", "box.apr": null });
+        assert!(wrong(json!({ "findings": right })).is_empty());
+        assert!(
+            wrong(json!({ "findings": { "credit.term": { "sentence": "84 payments." } } }))
+                .is_empty()
+        );
+        assert_eq!(
+            wrong(json!({ "findings": { "credit.term": "warn" } })),
+            ["/findings/credit.term is \"stop\" and not \"warn\": \"84 payments.\""]
+        );
+        assert_eq!(
+            wrong(json!({ "findings": { "box.apr": "stop" } })),
+            ["/findings/box.apr is null and not \"stop\""]
+        );
+        // The whole list, as before.
+        assert!(wrong(json!({ "findings": answer["findings"] })).is_empty());
+        assert_eq!(wrong(json!({ "findings": [] })).len(), 1);
     }
 }

@@ -7,7 +7,7 @@ use super::row::{json_text, query_rows, table_row};
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::id::OrgId;
-use holdfast_domain::organization::Organization;
+use holdfast_domain::organization::{OrgSettings, Organization};
 use holdfast_domain::party_name;
 
 pub async fn insert(
@@ -21,7 +21,7 @@ pub async fn insert(
     .bind(organization.id.bucket())
     .bind(organization.id.as_str())
     .bind(&organization.name)
-    .bind(json_text(&organization.settings))
+    .bind(json_text(&organization.settings.to_row()))
     .bind(organization.created_at.to_string())
     .run(connection)
     .await
@@ -106,7 +106,7 @@ pub async fn set_settings(
         sqlx::query("update organization set settings = $3 where bucket = $1 and org_id = $2")
             .bind(one.id.bucket())
             .bind(one.id.as_str())
-            .bind(json_text(&one.settings))
+            .bind(json_text(&one.settings.to_row()))
             .execute(&mut **tx)
             .await?;
     }
@@ -160,10 +160,14 @@ pub async fn sign_on_secret(
 }
 
 table_row! {
-    Organization of "organization" by "org_id" {
+    Organization of "organization" by "org_id" also "settings" {
         id: parsed("org_id", OrgId::parse),
         name: text("name"),
-        settings: json("settings"),
+        settings: |row| {
+            let text = row.text("settings")?;
+            let settings = OrgSettings::from_row(&text);
+            settings.map_err(|error| row.inconsistent(format!("settings: {error}")))?
+        },
         created_at: time("created_at"),
     }
 }

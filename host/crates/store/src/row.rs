@@ -243,7 +243,7 @@ impl<'r> RowColumns<'r> {
         OwnedEnvelope::read(self)
     }
 
-    fn inconsistent(&self, why: String) -> StoreError {
+    pub fn inconsistent(&self, why: String) -> StoreError {
         StoreError::Inconsistent {
             table: self.table,
             // Best effort: the error must not hide behind a second one.

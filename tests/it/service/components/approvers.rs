@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use axum::http::Method;
 use axum::response::IntoResponse as _;
 use holdfast::config::Config;
+use holdfast::domain::component::Slot;
 use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 
+use super::registry::variant;
 use crate::support::issuer::{CLIENT, FakeIssuer};
 use crate::support::receiver::WebhookReceiver;
 use crate::support::{TestApp, TestResponse, operator};
@@ -238,6 +240,171 @@ async fn one_admin_leads_signing_links_to_no_other_host_alone() {
     );
     let shown = app.get_with_bearer(olga, "/organization").await.data(200);
     assert_eq!(shown["link_host"], Value::Null);
+}
+
+/// A waiver lets a contract be funded without an attachment that the lender asked for.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_person_waives_no_stipulation_alone() {
+    let governed = Governed::start().await;
+    let (app, olga) = (&governed.app, &governed.olga);
+    let id = app.sent_envelope().await["envelope_id"].clone();
+    let path = format!("/partner/envelopes/{}/stipulations", id.as_str().unwrap());
+    let list = json!({ "stipulations": [{ "kind": "insurance" }, { "kind": "proof_of_income" }] });
+    app.put(&path, list).await.data(200);
+
+    let waiver = format!("{path}/insurance/waiver");
+    let reason = json!({ "reason": "The dealer has it" });
+    needs_approval(&app.post(&waiver, reason).await);
+    // To take it from the list would be the same without a reason.
+    let shorter = json!({ "stipulations": [{ "kind": "proof_of_income" }] });
+    needs_approval(&app.put(&path, shorter).await);
+    let shown = app.get(&path).await.data(200);
+    assert_eq!(shown["stipulations"][0]["state"], "open");
+
+    let change = json!({ "action": "waive_stipulation", "envelope_id": id, "kind": "insurance" });
+    let second = governed.request(olga, change.clone()).await.data(201);
+    governed.approve(&governed.rolf, &second).await.data(200);
+    governed.agree(change.clone()).await;
+    let shown = app.get(&path).await.data(200);
+    assert_eq!(shown["stipulations"][0]["state"], "waived");
+    assert_eq!(shown["stipulations"][0]["reason"], "Agreed on Monday");
+
+    // What was approved is done, and nothing is left to ask for.
+    let apply = format!("{CHANGES}/{}/apply", second["change_id"].as_str().unwrap());
+    let outdated = app.post_with_bearer(olga, &apply, json!({})).await;
+    assert_eq!(outdated.status, 409);
+    assert_eq!(outdated.json()["code"], "base_moved");
+    let again = governed.request(olga, change).await;
+    assert_eq!(again.error(404), "Stipulation not found");
+
+    let neither = json!({ "action": "waive_stipulation", "kind": "insurance" });
+    let refused = governed.request(olga, neither).await;
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    assert_eq!(
+        refused.json()["details"][0]["path"],
+        json!(["change", "envelope_id"])
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_person_drops_no_stipulation_of_a_template_alone() {
+    let governed = Governed::start().await;
+    let app = &governed.app;
+    let template = app.contract_template().await["template_id"].clone();
+    let path = format!(
+        "/partner/templates/{}/stipulations",
+        template.as_str().unwrap()
+    );
+    let list = json!({ "stipulations": [{ "kind": "insurance" }] });
+    app.put(&path, list).await.data(200);
+    // More needs no approval.
+    let longer = json!({ "stipulations": [{ "kind": "insurance" }, { "kind": "title" }] });
+    app.put(&path, longer).await.data(200);
+    let none = json!({ "stipulations": [] });
+    needs_approval(&app.put(&path, none).await);
+
+    let change =
+        json!({ "action": "waive_stipulation", "template_id": template, "kind": "insurance" });
+    governed.agree(change).await;
+    let shown = app.get(&path).await.data(200);
+    let kinds: Vec<&Value> = shown["stipulations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["kind"])
+        .collect();
+    assert_eq!(kinds, ["title"]);
+}
+
+/// Who may waive alone elsewhere may ask for it here, and nothing more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sender_requests_and_applies_a_waiver() {
+    let governed = Governed::start().await;
+    let app = &governed.app;
+    let sender = app.person("sue@oak.example", "sender");
+    let id = app.sent_envelope().await["envelope_id"].clone();
+    let path = format!("/partner/envelopes/{}/stipulations", id.as_str().unwrap());
+    let list = json!({ "stipulations": [{ "kind": "insurance" }] });
+    app.put(&path, list).await.data(200);
+
+    let change = json!({ "action": "waive_stipulation", "envelope_id": id, "kind": "insurance" });
+    let made = governed.request(&sender, change).await.data(201);
+    governed.approve(&governed.rolf, &made).await.data(200);
+    let request = format!("{CHANGES}/{}", made["change_id"].as_str().unwrap());
+    let shown = app.get_with_bearer(&sender, &request).await.data(200);
+    assert_eq!(shown["approvals"], 1);
+    let apply = format!("{request}/apply");
+    let applied = app.post_with_bearer(&sender, &apply, json!({})).await;
+    assert_eq!(applied.data(200)["state"], "applied");
+
+    let policy = json!({ "action": "policy", "policy": {} });
+    let refused = governed.request(&sender, policy.clone()).await;
+    assert_eq!(refused.status, 403, "{}", refused.text());
+    let made = governed.request(&governed.olga, policy).await.data(201);
+    let other = format!("{CHANGES}/{}", made["change_id"].as_str().unwrap());
+    let refused = app.get_with_bearer(&sender, &other).await;
+    assert_eq!(refused.status, 403, "{}", refused.text());
+}
+
+/// A pack decides about the contracts of others.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_person_publishes_no_funding_pack_alone() {
+    let governed = Governed::start().await;
+    let (app, olga) = (&governed.app, &governed.olga);
+    let rules = variant(Slot::Funding, "rules of the bank");
+    let component = app.upload_component(olga, "bank-funding", "1.0.0", &rules);
+    let component = component.await.data(201)["component_id"].clone();
+
+    let pack = json!({ "name": "Retail", "component_id": component, "description": "Terms" });
+    needs_approval(
+        &app.post_with_bearer(olga, "/funding-packs", pack.clone())
+            .await,
+    );
+    let mut change = pack;
+    change["action"] = "publish_funding_pack".into();
+    governed.agree(change).await;
+    let packs = app.get_with_bearer(olga, "/funding-packs").await.data(200);
+    assert_eq!(packs["packs"][0]["name"], "Retail");
+    assert_eq!(packs["packs"][0]["versions"][0]["description"], "Terms");
+
+    let id = packs["packs"][0]["pack_id"].clone();
+    let versions = format!("/funding-packs/{}/versions", id.as_str().unwrap());
+    let next = json!({ "component_id": component, "description": "Shorter terms" });
+    needs_approval(&app.post_with_bearer(olga, &versions, next.clone()).await);
+    let mut change = next;
+    change["action"] = "publish_funding_pack".into();
+    change["pack_id"] = id;
+    let late = governed.request(olga, change.clone()).await.data(201);
+    governed.approve(&governed.rolf, &late).await.data(200);
+    governed.agree(change.clone()).await;
+    let packs = app.get_with_bearer(olga, "/funding-packs").await.data(200);
+    assert_eq!(packs["packs"][0]["versions"][1]["version"], 2);
+
+    // Another version came first.
+    let apply = format!("{CHANGES}/{}/apply", late["change_id"].as_str().unwrap());
+    let outdated = app.post_with_bearer(olga, &apply, json!({})).await;
+    assert_eq!(outdated.json()["code"], "base_moved");
+
+    // Who uploaded the component does not approve it, even for another requester.
+    let made = governed.request(&governed.rolf, change.clone()).await;
+    let made = made.data(201);
+    let refused = governed.approve(olga, &made).await;
+    assert_eq!(refused.json()["code"], "uploader_reviews");
+
+    for (member, value, path) in [
+        ("name", json!("Other"), json!(["change", "name"])),
+        (
+            "component_id",
+            json!("cmp_1"),
+            json!(["change", "component_id"]),
+        ),
+    ] {
+        let mut wrong = change.clone();
+        wrong[member] = value;
+        let refused = governed.request(olga, wrong).await;
+        assert_eq!(refused.status, 422, "{}", refused.text());
+        assert_eq!(refused.json()["details"][0]["path"], path);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

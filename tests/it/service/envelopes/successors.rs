@@ -350,6 +350,24 @@ async fn a_correction_is_told_to_invited_people_and_keeps_the_dates() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_refused_correction_leaves_no_document() {
+    let app = TestApp::start().await;
+    let id = id_of(&app.sent_envelope().await);
+    app.set_organization(&["funding=enforce"]);
+    let file = pdf::with_lines(&["{{Sign;type=signature;role=Buyer;required=true}}"]);
+    let texts = [("message", "The price was wrong")];
+    let refused = correct(&app, &id, Some(&file), &texts).await;
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    assert_eq!(refused.json()["code"], "funding_refused");
+
+    let documents = "select cast(count(*) as text) from template where origin = 'document' and deleted_at is null";
+    assert_eq!(app.text_of(documents).await, "0");
+    app.set_organization(&["funding=off"]);
+    correct(&app, &id, Some(&file), &texts).await.data(201);
+    assert_eq!(app.text_of(documents).await, "1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn fields_are_corrected_on_the_same_document() {
     let app = TestApp::start().await;
     let id = id_of(&app.sent_envelope().await);

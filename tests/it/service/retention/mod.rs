@@ -44,8 +44,9 @@ async fn retention_of(app: &TestApp, id: &str) -> Value {
     let path = format!("/partner/envelopes/{id}/retention");
     let found = app.get(&path).await.data(200);
     // The page of the web app has the same.
-    let envelope = app.web(Method::GET, &format!("/envelopes/{id}"), Value::Null);
-    assert_eq!(envelope.await.data(200)["retention"], found["retention"]);
+    let path = format!("/envelopes/{id}");
+    let envelope = app.web(Method::GET, &path, Value::Null).await;
+    assert_eq!(envelope.data(200)["retention"], found["retention"]);
     found["retention"].clone()
 }
 

@@ -6,8 +6,9 @@ use axum::http::{Method, Request};
 use axum::response::IntoResponse as _;
 use serde_json::{Value, json};
 
-use super::word_documents::{DOCX, ODT, archive, upload, with_service};
+use super::word_documents::{DOCX, ODT, archive, upload, with_service, with_service_and};
 use crate::http::console::Session;
+use crate::support::docuseal::{DocusealFault, FakeDocuseal};
 use crate::support::receiver::WebhookReceiver;
 use crate::support::uploads::form_of;
 use crate::support::{TestApp, TestResponse, envelope_body, pdf};
@@ -164,6 +165,52 @@ async fn each_envelope_gets_a_document_with_its_own_values() {
     let given = json!({ "customer": "Ann", "city": "Akron" });
     lease.send(given).await.data(201);
     assert_eq!(lease.last_text(), format!("Lease of Ann, Akron\n{TAG}\n"));
+}
+
+/// Documents that were made for envelopes, and not deleted since.
+const DOCUMENTS: &str =
+    "select cast(count(*) as text) from template where origin = 'document' and deleted_at is null";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_envelope_leaves_no_filled_document() {
+    let lease = Lease::new().await;
+    let app = &lease.app;
+    app.set_organization(&["funding=enforce"]);
+    let given = json!({ "customer": "Ann", "city": "Akron" });
+    let refused = lease.send(given.clone()).await;
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    assert_eq!(refused.json()["code"], "funding_refused");
+    // The rules have read the filled document.
+    assert_eq!(lease.last_text(), format!("Lease of Ann, Akron\n{TAG}\n"));
+    assert_eq!(app.text_of(DOCUMENTS).await, "0");
+
+    app.set_organization(&["funding=off"]);
+    lease.send(given).await.data(201);
+    assert_eq!(app.text_of(DOCUMENTS).await, "1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_provider_leaves_no_filled_document() {
+    let service = converting().await;
+    let docuseal = FakeDocuseal::start().await;
+    let app = with_service_and(&service, |config| docuseal.configure(config)).await;
+    let document = docx(&[&["Lease of [[customer]]"]]);
+    let template = upload(&app, DOCX, &document).await.data(200);
+    let mut body = envelope_body(&template["template_id"]);
+    body["variables"] = json!({ "customer": "Ann" });
+
+    docuseal.fail(
+        "POST",
+        "/submissions",
+        DocusealFault::Answer(500, json!({})),
+        1,
+    );
+    let failed = app.post("/partner/envelopes", body.clone()).await;
+    assert_eq!(failed.status, 502, "{}", failed.text());
+    assert_eq!(app.text_of(DOCUMENTS).await, "0");
+
+    app.post("/partner/envelopes", body).await.data(201);
+    assert_eq!(app.text_of(DOCUMENTS).await, "1");
 }
 
 #[tokio::test(flavor = "multi_thread")]

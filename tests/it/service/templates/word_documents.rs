@@ -74,8 +74,20 @@ fn gotenberg(config: &mut Config, base: &str) {
 }
 
 pub(super) async fn with_service(service: &WebhookReceiver) -> TestApp {
+    with_service_and(service, |_| {}).await
+}
+
+/// An installation with the service and further settings.
+pub(super) async fn with_service_and(
+    service: &WebhookReceiver,
+    further: impl FnOnce(&mut Config),
+) -> TestApp {
     let base = base(service);
-    TestApp::with(|config| gotenberg(config, &base), OrgSettings::default()).await
+    let configure = |config: &mut Config| {
+        gotenberg(config, &base);
+        further(config);
+    };
+    TestApp::with(configure, OrgSettings::default()).await
 }
 
 pub(super) async fn upload(app: &TestApp, content_type: &str, file: &[u8]) -> TestResponse {

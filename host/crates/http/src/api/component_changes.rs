@@ -1,25 +1,26 @@
 //! Change requests of components, and the policy of changes, for web-app users with the role `admin` or
-//! `compliance`. Providers and the policy are an admin's.
+//! `compliance`. Providers and the policy are an admin's; waivers are a sender's, too.
 
 use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::components::{ChangingOfficer, ComponentOfficer};
+use super::components::{ChangingOfficer, ComponentOfficer, RequestingOfficer};
 use crate::error::HttpError;
 use crate::middleware::caller::may;
 use crate::middleware::extract::{PageWindow, ResourceId, ValidJson, ValidQuery};
 use crate::reply::{Created, CursorReply, DataReply, Found};
 use holdfast_domain::component_change::ChangePolicy;
 use holdfast_domain::id::ChangeId;
+use holdfast_domain::organization::Permission;
 use holdfast_platform::components::changes::{self, ChangeView, NewChange, NewReview};
 use holdfast_service::App;
 
 /// Refuses an officer who may not make this change. Reviewing it takes the policy's roles only.
-async fn may_change(app: &App, officer: &ChangingOfficer, id: &str) -> Result<(), HttpError> {
-    // The slot is known from the request only, so it is read before the role is checked.
+async fn may_make<P>(app: &App, officer: &ComponentOfficer<P>, id: &str) -> Result<(), HttpError> {
+    // What it takes is known from the request only, so it is read before the role is checked.
     let change = changes::find(app, &officer.caller.org, id).await?;
-    officer.may_change(change.content.change.slot())
+    officer.require(change.content.change.permission())
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -45,23 +46,28 @@ pub async fn list(
     Ok(window.reply(found))
 }
 
-/// Requests a change. It has no effect until it is applied.
+/// Requests a change. It has no effect until it is applied. It takes the permission of the act that it replaces: a sender
+/// requests a waiver, and the role `compliance` what is about rules.
 pub async fn create(
     State(app): State<App>,
-    officer: ChangingOfficer,
+    officer: RequestingOfficer,
     ValidJson(new): ValidJson<NewChange>,
 ) -> Result<Created<ChangeView>, HttpError> {
-    officer.may_change(new.change.slot())?;
+    officer.require(new.change.permission())?;
     let change = changes::create(&app, &app.management, &officer.into(), new).await?;
     Ok(DataReply::new(&change))
 }
 
+/// Senders read requests about waivers.
 pub async fn read(
     State(app): State<App>,
-    officer: ComponentOfficer,
+    officer: ComponentOfficer<may::ReadEnvelopes>,
     ResourceId(id): ResourceId,
 ) -> Result<Found<ChangeView>, HttpError> {
     let change = changes::find(&app, &officer.caller.org, &id).await?;
+    if !officer.may(Permission::ReadEvidence) {
+        officer.require(change.content.change.permission())?;
+    }
     Ok(DataReply::new(&changes::view(&app, change).await?))
 }
 
@@ -81,17 +87,17 @@ pub async fn review(
 /// closed.
 pub async fn apply(
     State(app): State<App>,
-    officer: ChangingOfficer,
+    officer: RequestingOfficer,
     ResourceId(id): ResourceId,
 ) -> Result<Found<ChangeView>, HttpError> {
-    may_change(&app, &officer, &id).await?;
+    may_make(&app, &officer, &id).await?;
     let applied = changes::apply(&app, &app.management, &officer.into(), &id).await?;
     Ok(DataReply::new(&applied))
 }
 
 pub async fn withdraw(
     State(app): State<App>,
-    officer: ChangingOfficer,
+    officer: RequestingOfficer,
     ResourceId(id): ResourceId,
 ) -> Result<Found<ChangeView>, HttpError> {
     let change = changes::withdraw(&app, &officer.into(), &id).await?;
@@ -104,7 +110,7 @@ pub async fn compare(
     officer: ChangingOfficer,
     ResourceId(id): ResourceId,
 ) -> Result<Found<ChangeView>, HttpError> {
-    may_change(&app, &officer, &id).await?;
+    may_make(&app, &officer, &id).await?;
     let compared = changes::compare(&app, &app.management, &officer.into(), &id).await?;
     Ok(DataReply::new(&compared))
 }

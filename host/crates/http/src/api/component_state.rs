@@ -33,7 +33,7 @@ pub async fn apply(
     let owner = ComponentOwner::from(&officer.caller);
     // The officer's role limits the state, too, although others have signed it.
     for desired in desired_state::parsed(&owner, &signed.state)?.components {
-        officer.may_change(Some(desired.slot))?;
+        officer.may_change(desired.slot)?;
     }
     let officer = ChangeOfficer::from(officer);
     let applied =

@@ -26,6 +26,7 @@ use holdfast_components::behaviour::BehaviourDiff;
 use holdfast_components::vectors::VectorSet;
 use holdfast_components::worlds::{self, PublishedWorld};
 use holdfast_domain::component::{ComponentIdentity, Slot};
+use holdfast_domain::component_change::permission_of;
 use holdfast_domain::id::{LogLineId, TokenId};
 use holdfast_domain::ledger::LedgerEntry;
 use holdfast_domain::organization::{Permission, Role};
@@ -70,15 +71,25 @@ impl<P> From<ComponentOfficer<P>> for ChangeOfficer {
     }
 }
 
+/// Web-app user who may request changes; which ones depends on the change.
+pub type RequestingOfficer = ComponentOfficer<may::RequestChanges>;
+
+impl<P> ComponentOfficer<P> {
+    /// Whether the officer has a permission.
+    pub(super) fn may(&self, permission: Permission) -> bool {
+        self.role.may(permission)
+    }
+
+    /// Refuses an officer without a permission.
+    pub(super) fn require(&self, permission: Permission) -> Result<(), HttpError> {
+        require(self.role, permission)
+    }
+}
+
 impl ChangingOfficer {
-    /// Refuses an officer who changes rules only access to provider slots and to the policy of changes, which has no
-    /// slot.
-    pub(super) fn may_change(&self, slot: Option<Slot>) -> Result<(), HttpError> {
-        if slot.is_some_and(|slot| !slot.is_provider()) {
-            Ok(())
-        } else {
-            require(self.role, Permission::ChangeProviders)
-        }
+    /// Refuses an officer who changes rules only access to provider slots.
+    pub(super) fn may_change(&self, slot: Slot) -> Result<(), HttpError> {
+        self.require(permission_of(Some(slot)))
     }
 }
 
@@ -119,7 +130,7 @@ impl FromRequestParts<App> for SlotOfficer {
         let SlotPath(slot) = SlotPath::from_request_parts(parts, app).await?;
         // Refused here, before a body of up to 32 MiB is read.
         let slot = known(&slot)?;
-        officer.may_change(Some(slot))?;
+        officer.may_change(slot)?;
         Ok(Self { officer, slot })
     }
 }
@@ -254,7 +265,7 @@ pub async fn upload(
     let officer = &uploader.officer;
 
     // The slot is known only once the component has been inspected, so the service calls back.
-    let may = |slot| officer.may_change(Some(slot));
+    let may = |slot| officer.may_change(slot);
     let (component, _) =
         components::upload(&app, &app.management, &officer.owner, upload, may).await?;
     Ok(DataReply::new(&component))

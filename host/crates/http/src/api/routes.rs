@@ -139,7 +139,7 @@ areas! {
             => listStipulations []
             "List the attachments that the funding depends on";
         put "/partner/envelopes/{id}/stipulations", funding::set_stipulations::<Key<EnvelopesWrite>>
-            => setStipulations [422]
+            => setStipulations [409, 422]
             "Set the attachments that the funding depends on";
         post "/partner/envelopes/{id}/stipulations/{stipulation}/waiver", funding::waive::<Key<EnvelopesWrite>>
             => waiveStipulation [409, 422]
@@ -150,7 +150,7 @@ areas! {
             => listTemplateStipulations []
             "List the attachments that contracts of a template need";
         put "/partner/templates/{id}/stipulations", funding::set_template_stipulations::<Key<EnvelopesWrite>>
-            => setTemplateStipulations [422]
+            => setTemplateStipulations [409, 422]
             "Set the attachments that contracts of a template need";
     }
 
@@ -619,7 +619,7 @@ areas! {
         get "/envelopes/{id}/stipulations", funding::list_stipulations::<Web<may::ReadEnvelopes>>
             => listStipulationsAsUser []
             "List the attachments that the funding depends on";
-        put "/envelopes/{id}/stipulations", funding::set_stipulations::<Web<may::Send>> => setStipulationsAsUser [422]
+        put "/envelopes/{id}/stipulations", funding::set_stipulations::<Web<may::Send>> => setStipulationsAsUser [409, 422]
             "Set the attachments that the funding depends on";
         post "/envelopes/{id}/stipulations/{stipulation}/waiver", funding::waive::<Web<may::Send>>
             => waiveStipulationAsUser [409, 422]
@@ -631,7 +631,7 @@ areas! {
             "List your funding packs, and those that you were invited to";
         post "/funding-packs", funding_packs::publish => publishFundingPack [409, 422]
             "Publish a funding pack";
-        post "/funding-packs/{id}/versions", funding_packs::publish_version => publishFundingPackVersion [422]
+        post "/funding-packs/{id}/versions", funding_packs::publish_version => publishFundingPackVersion [409, 422]
             "Publish a further version of a funding pack";
         post "/funding-packs/{id}/invitations", funding_packs::invite => inviteToFundingPack [422]
             "Invite an organization to a funding pack";

@@ -14,7 +14,7 @@ use axum::http::request::Parts;
 use serde::Serialize;
 
 use super::caller::Authorized;
-use super::extract::{ResourceId, ValidJson};
+use super::extract::{JsonOrToml, LineNumbers, ResourceId, ValidJson};
 use super::once::IdempotencyKeyHeader;
 use crate::error::HttpError;
 use crate::reply::DataReply;
@@ -37,6 +37,11 @@ pub type ActOn<C, T> = IdempotentAct<C, ResourceId, ValidJson<T>>;
 pub type BareAct<C> = IdempotentAct<C, ResourceId, AbsentPart>;
 /// Act that creates something, with a JSON body.
 pub type NewAct<C, T> = IdempotentAct<C, AbsentPart, ValidJson<T>>;
+
+/// Act on the resource in the path, with a body in JSON or TOML.
+pub type TomlActOn<C, T> = IdempotentAct<C, ResourceId, JsonOrToml<T>>;
+/// Act that creates something, with a body in JSON or TOML.
+pub type NewTomlAct<C, T> = IdempotentAct<C, AbsentPart, JsonOrToml<T>>;
 
 /// Part that a request does not have.
 pub struct AbsentPart;
@@ -172,6 +177,20 @@ where
         recorder: &'a ResponseRecorder<T>,
     ) -> F {
         self(core, caller, body.0, recorder)
+    }
+}
+
+impl<C, P, T> IdempotentAct<C, P, JsonOrToml<T>> {
+    /// Returns the act with its body in either form, and the lines for its errors.
+    pub fn with_lines(self) -> (IdempotentAct<C, P, ValidJson<T>>, LineNumbers) {
+        let act = IdempotentAct {
+            app: self.app,
+            credential: self.credential,
+            path: self.path,
+            once: self.once,
+            body: ValidJson(self.body.value),
+        };
+        (act, self.body.lines)
     }
 }
 

@@ -479,6 +479,7 @@ permissions!(
     ReadEnvelopes,
     Send,
     ReadEvidence,
+    RequestChanges,
     ChangeRules,
     ChangeProviders,
     ReadControl,

@@ -33,12 +33,16 @@ use holdfast_adapters::mail::address::{self, AddressProblem};
 use holdfast_adapters::mail::is_address;
 use holdfast_base::disk;
 use holdfast_domain::hash::sha256;
+use holdfast_domain::toml_document;
 use holdfast_evidence::strict;
 use holdfast_platform::documents::{DocumentUpload, UPLOAD_LIMIT};
 use holdfast_platform::{ServiceError, ValidationIssue};
 use holdfast_service::App;
 
-/// Size limit of a JSON body: 1 MiB.
+/// Media types of bodies that people and programs write.
+const JSON: &str = "application/json";
+const TOML: &str = "application/toml";
+/// Size limit of a JSON body, and of one in TOML: 1 MiB.
 pub const JSON_LIMIT: usize = 1024 * 1024;
 /// Maximum number of a form's text parts.
 const TEXT_PARTS: usize = 20;
@@ -65,44 +69,121 @@ impl<T: DeserializeOwned + JsonSchema> FromRequest<App> for ValidJson<T> {
     async fn from_request(request: Request, _: &App) -> Result<Self, HttpError> {
         // A form that is read as JSON would only fail later, with an error about its first byte.
         check_json_type(request.headers())?;
+        Ok(Self(valid(json_of(request).await?)?))
+    }
+}
+
+/// Reads a JSON body. An empty one is an object without members.
+async fn json_of(request: Request) -> Result<Value, HttpError> {
+    let (mut parts, body) = request.into_parts();
+    let body = read_limited(body, JSON_LIMIT).await?;
+    let notes = notes::of(&mut parts);
+    // The hash is part of the idempotency fingerprint, and the body goes to the request log with its
+    // private values masked.
+    let _ = notes.body.set(sha256(&body));
+    let _ = notes.json.set(body.clone());
+    if body.is_empty() {
+        return Ok(json!({}));
+    }
+
+    // A member that is there twice would be read in two ways: by us, and by the signer of the text.
+    strict::value(&body).map_err(|error| HttpError::bad_request(format!("Invalid JSON: {error}")))
+}
+
+/// Body in JSON, or in TOML for people who write it, that matches its schema.
+pub struct JsonOrToml<T> {
+    pub value: T,
+    pub lines: LineNumbers,
+}
+
+/// Finds the lines of a TOML body. A JSON body has none.
+pub struct LineNumbers(Option<String>);
+
+impl LineNumbers {
+    /// Adds the lines to the issues of an error.
+    pub fn locate(&self, error: HttpError) -> HttpError {
+        match &self.0 {
+            Some(text) => error.with_lines(toml_document::lines(text)),
+            None => error,
+        }
+    }
+}
+
+impl<T: DeserializeOwned + JsonSchema> FromRequest<App> for JsonOrToml<T> {
+    type Rejection = HttpError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, HttpError> {
+        let headers = request.headers();
+        if !has_type(headers, TOML) {
+            if !is_json(headers) {
+                let message = "Content-Type must be application/json or application/toml";
+                return Err(HttpError::bad_request(message));
+            }
+
+            let ValidJson(value) = <ValidJson<T>>::from_request(request, app).await?;
+            let lines = LineNumbers(None);
+            return Ok(Self { value, lines });
+        }
+
         let (mut parts, body) = request.into_parts();
         let body = read_limited(body, JSON_LIMIT).await?;
         let notes = notes::of(&mut parts);
-        // The hash is part of the idempotency fingerprint, and the body goes to the request log with its
-        // private values masked.
         let _ = notes.body.set(sha256(&body));
-        let _ = notes.json.set(body.clone());
-        let body: Value = if body.is_empty() {
-            json!({})
-        } else {
-            // A member that is there twice would be read in two ways: by us, and by the signer of the text.
-            strict::value(&body)
-                .map_err(|error| HttpError::bad_request(format!("Invalid JSON: {error}")))?
-        };
+        let text = String::from_utf8(body.into())
+            .map_err(|_| HttpError::bad_request("Invalid TOML: it is not UTF-8"))?;
+        let document = toml_document::json(&text)
+            .map_err(|why| HttpError::bad_request(format!("Invalid TOML: {why}")))?;
+        // The request log masks members of JSON.
+        let _ = notes.json.set(document.to_string().into());
 
-        Ok(Self(valid(body)?))
+        let lines = LineNumbers(Some(text));
+        let value = valid(document).map_err(|error| lines.locate(error))?;
+        Ok(Self { value, lines })
+    }
+}
+
+/// Documents the body in both forms.
+impl<T: JsonSchema> OperationInput for JsonOrToml<T> {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        let (schema, example) = schema_and_example::<T>(context);
+        unknown::close_documented(context, &schema);
+        let text = json_schema!({
+            "type": "string", "description": "The same members in TOML. Each issue begins with its line.",
+        });
+        let written = example.as_ref().and_then(toml_document::written);
+
+        let mut both = body(JSON, schema, example);
+        both.content
+            .extend(body(TOML, text, written.map(Value::String)).content);
+        set_body(context, operation, both);
+
+        for status in [400, 413, 422] {
+            openapi::error(operation, status);
+        }
     }
 }
 
 fn check_json_type(headers: &header::HeaderMap) -> Result<(), HttpError> {
-    let Some(content_type) = headers.get(header::CONTENT_TYPE) else {
-        return Ok(());
-    };
-
-    let essence = content_type
-        .to_str()
-        .unwrap_or_default()
-        .split(';')
-        .next()
-        .unwrap_or_default();
-
-    if essence.trim().eq_ignore_ascii_case("application/json") {
+    if is_json(headers) {
         Ok(())
     } else {
         Err(HttpError::bad_request(
             "Content-Type must be application/json",
         ))
     }
+}
+
+/// Whether a body is read as JSON: one without a type is.
+fn is_json(headers: &header::HeaderMap) -> bool {
+    !headers.contains_key(header::CONTENT_TYPE) || has_type(headers, JSON)
+}
+
+/// Whether the headers name a media type, with any parameters.
+fn has_type(headers: &header::HeaderMap, media_type: &str) -> bool {
+    let content_type = headers.get(header::CONTENT_TYPE);
+    let content_type = content_type.and_then(|value| value.to_str().ok());
+    let essence = content_type.and_then(|value| value.split(';').next());
+    essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case(media_type))
 }
 
 /// Reads a body up to a limit. Past it, some more is read and discarded: a client that is still
@@ -140,11 +221,7 @@ impl<T: JsonSchema> OperationInput for ValidJson<T> {
     fn operation_input(context: &mut GenContext, operation: &mut Operation) {
         let (schema, example) = schema_and_example::<T>(context);
         unknown::close_documented(context, &schema);
-        set_body(
-            context,
-            operation,
-            body("application/json", schema, example),
-        );
+        set_body(context, operation, body(JSON, schema, example));
 
         for status in [400, 413, 422] {
             openapi::error(operation, status);
@@ -857,7 +934,7 @@ impl<T: JsonSchema, F: JsonSchema> OperationInput for JsonOrForm<T, F> {
             unknown::close_documented(context, schema);
         }
 
-        let mut both = body("application/json", json, example);
+        let mut both = body(JSON, json, example);
         both.content
             .extend(body("multipart/form-data", form, form_example).content);
         set_body(context, operation, both);

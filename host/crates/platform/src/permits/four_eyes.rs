@@ -57,3 +57,19 @@ pub(crate) async fn permit_setting(
         _ => Err(ChangeProblem::ApprovalRequired.into()),
     }
 }
+
+/// Refuses an act of one person that others rely on, where the policy requires approvals. Test data is not funded.
+pub async fn permit_act(
+    core: &Core,
+    connection: &mut SqlConnection,
+    org: &OrgId,
+) -> Result<(), ServiceError> {
+    if org.is_test() {
+        return Ok(());
+    }
+
+    match policy_of(core, connection, org).await?.reviews_required {
+        0 => Ok(()),
+        _ => Err(ChangeProblem::ApprovalRequired.into()),
+    }
+}

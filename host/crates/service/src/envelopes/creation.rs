@@ -15,7 +15,7 @@ use crate::envelopes::parties::{self, RequestedRecipient, RequestedSigner};
 use crate::envelopes::planned_sending::{self, planned_by};
 use crate::envelopes::reminders;
 use crate::funding::{self, SendingCheck};
-use crate::templates::built::with_values;
+use crate::templates::built::{self, with_values};
 use crate::templates::pages::PageCache;
 use crate::templates::variables::VariableValues;
 use crate::templates::warnings;
@@ -196,6 +196,28 @@ pub async fn create_by(
     visit: Option<LinkVisit<'_>>,
     answer: &ResponseRecorder<CreatedEnvelope>,
 ) -> Result<CreatedEnvelope, ServiceError> {
+    let mut own = None;
+    let created = create_with(core, pages, caller, request, visit, &mut own, answer).await;
+    // Made for this envelope alone, before the rules and the provider were asked.
+    if created.is_err()
+        && let Some(document) = own
+    {
+        built::forget(core, caller, &document).await;
+    }
+
+    created
+}
+
+/// Creates an envelope. `own` gets the document that is made for it.
+async fn create_with(
+    core: &Core,
+    pages: &Arc<PageCache>,
+    caller: &Caller,
+    request: CreateEnvelope,
+    visit: Option<LinkVisit<'_>>,
+    own: &mut Option<Template>,
+    answer: &ResponseRecorder<CreatedEnvelope>,
+) -> Result<CreatedEnvelope, ServiceError> {
     let kind = request.envelope_kind.unwrap_or(EnvelopeKind::Esign);
     if request.variables.is_some() && request.template_id.is_none() {
         return Err(ServiceError::Malformed(
@@ -270,7 +292,9 @@ pub async fn create_by(
     // Made after the checks, so that a refused request leaves no document.
     let template = match template {
         Some(template) => {
-            Some(own_text(core, pages, caller, &mut envelope, template, &request).await?)
+            let values = request.variables.as_ref();
+            let filled = with_values(core, pages, caller, &envelope, template, values).await?;
+            Some(sent_with(core, &mut envelope, filled, own).await?)
         }
         None => None,
     };
@@ -337,25 +361,22 @@ pub async fn create_by(
     saved
 }
 
-/// Gives an envelope a document of its own if the template has variables. Returns what is sent.
-async fn own_text(
+/// Gives an envelope the document that was filled for it, if its template has variables. Returns what is sent.
+async fn sent_with(
     core: &Core,
-    pages: &Arc<PageCache>,
-    caller: &Caller,
     envelope: &mut Envelope,
-    template: Template,
-    request: &CreateEnvelope,
+    filled: Template,
+    own: &mut Option<Template>,
 ) -> Result<Template, ServiceError> {
-    let values = request.variables.as_ref();
-    let own = with_values(core, pages, caller, envelope, template, values).await?;
-    if envelope.template.as_ref() == Some(&own.id) {
-        return Ok(own);
+    if envelope.template.as_ref() == Some(&filled.id) {
+        return Ok(filled);
     }
 
-    let own = dispatch::ready(core, own).await?;
-    envelope.template = Some(own.id.clone());
-    envelope.sending.provider_instance = Some(own.provider_instance.clone());
-    Ok(own)
+    *own = Some(filled.clone());
+    let ready = dispatch::ready(core, filled).await?;
+    envelope.template = Some(ready.id.clone());
+    envelope.sending.provider_instance = Some(ready.provider_instance.clone());
+    Ok(ready)
 }
 
 /// Everything that creating an envelope writes.

@@ -182,6 +182,26 @@ pub async fn correct(
     request: CorrectEnvelope,
     answer: &ResponseRecorder<CreatedEnvelope>,
 ) -> Result<CreatedEnvelope, ServiceError> {
+    let mut own = None;
+    let corrected = correct_with(core, caller, id, request, &mut own, answer).await;
+    if corrected.is_err()
+        && let Some(document) = own
+    {
+        built::forget(core, caller, &document).await;
+    }
+
+    corrected
+}
+
+/// Corrects an envelope. `own` gets the document that is made for the new one.
+async fn correct_with(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    request: CorrectEnvelope,
+    own: &mut Option<Template>,
+    answer: &ResponseRecorder<CreatedEnvelope>,
+) -> Result<CreatedEnvelope, ServiceError> {
     let source = SourceRecords::read(core, caller, id).await?;
     request.check()?;
     let earlier = &source.envelope;
@@ -202,6 +222,7 @@ pub async fn correct(
 
     let (template, mut notes) =
         corrected_document(core, caller, &source, &mut envelope, &request).await?;
+    *own = Some(template.clone());
     let template = dispatch::ready(core, template).await?;
     envelope.template = Some(template.id.clone());
     envelope.sending.provider_instance = Some(template.provider_instance.clone());

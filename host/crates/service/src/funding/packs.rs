@@ -8,20 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use super::invalid;
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::component::{Component, ComponentIdentity, Slot};
-use holdfast_domain::envelope::Envelope;
+use holdfast_domain::component::ComponentIdentity;
 use holdfast_domain::funding::{FundingInvitation, FundingPack, FundingPackVersion, applicable};
-use holdfast_domain::id::{ComponentId, EnvelopeId, FundingPackId, OrgId};
+use holdfast_domain::id::{FundingPackId, OrgId};
+pub use holdfast_platform::funding_acts::packs::NewVersion;
+use holdfast_platform::funding_acts::packs::{self as acts, PackTarget, Publication};
 use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::permits::four_eyes;
 use holdfast_platform::{Caller, Core, ServiceError};
-use holdfast_store::{
-    SqlConnection, WriteTransaction, components, envelopes, funding_packs as rows, organizations,
-};
-
-/// Most samples of a version.
-const SAMPLES: usize = 20;
-/// Most packs of a lender.
-const PACKS: usize = 100;
+use holdfast_store::{SqlConnection, funding_packs as rows, organizations};
 
 /// Body of `POST /funding-packs`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -35,25 +30,6 @@ pub struct NewPack {
     pub name: String,
     #[serde(flatten)]
     pub version: NewVersion,
-}
-
-/// Body of `POST /funding-packs/{id}/versions`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[schemars(extend("examples" = [{
-    "component_id": "cmp_01jdk7m3e8f4x9s2w5v6b0c1dc", "description": "Terms up to 72 months",
-}]))]
-pub struct NewVersion {
-    /// Component of your organization for `rules.funding`.
-    pub component_id: String,
-    /// What is new.
-    #[schemars(length(min = 1, max = 2000))]
-    pub description: String,
-    /// Time from which the version applies to those who follow the pack; now if absent.
-    pub effective_at: Option<Timestamp>,
-    /// Envelopes of your organization that show how the rules judge. Others see only their number.
-    #[serde(default)]
-    #[schemars(length(max = 20))]
-    pub samples: Vec<String>,
 }
 
 /// Body of `POST /funding-packs/{id}/invitations`.
@@ -168,7 +144,8 @@ pub(super) async fn subscribed(
 ///
 /// # Errors
 ///
-/// `Invalid` for a component that is not the lender's own for `rules.funding`, or a sample that is not its envelope.
+/// `Invalid` for a component that is not the lender's own for `rules.funding`, or a sample that is not its envelope; `Change`
+/// where the lender's policy requires approvals.
 pub async fn publish(
     core: &Core,
     caller: &Caller,
@@ -181,31 +158,35 @@ pub async fn publish(
         return Err(invalid("invalid_value", &["name"], "a name", "blank", why));
     }
 
-    let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    organizations::lock(&mut tx, &caller.org).await?;
-    if rows::list(&mut tx, &caller.org).await?.len() >= PACKS {
-        return Err(ServiceError::Conflict(format!(
-            "{PACKS} packs of an organization are the most"
-        )));
-    }
-
-    let pack = FundingPack {
-        id: FundingPackId::new(),
-        org: caller.org.clone(),
-        name,
-        created_by: caller.actor.clone(),
-        created_at: now,
-    };
-    rows::insert(&mut tx, &pack).await?;
-    add_version(&mut tx, caller, &pack, 1, request.version, now).await?;
+    four_eyes::permit_act(core, &mut tx, &caller.org).await?;
+    let publication = publication(&mut tx, caller, PackTarget::New(name), request.version).await?;
+    let pack = acts::publish(&mut tx, &caller.org, publication, core.clock.now()).await?;
 
     let view = shown(&mut tx, &pack, &caller.org, None).await?;
     answer.commit(tx, &view).await?;
     Ok(view)
 }
 
+/// Checks a version, and returns it for the transaction that publishes it.
+async fn publication(
+    connection: &mut SqlConnection,
+    caller: &Caller,
+    target: PackTarget,
+    version: NewVersion,
+) -> Result<Publication, ServiceError> {
+    Ok(Publication {
+        target,
+        version: acts::check(connection, &caller.org, version, &[]).await?,
+        by: caller.actor.clone(),
+    })
+}
+
 /// Publishes a further version of a pack.
+///
+/// # Errors
+///
+/// Those of [`publish`]; `NotFound` for a pack that is not the caller's.
 pub async fn publish_version(
     core: &Core,
     caller: &Caller,
@@ -213,106 +194,15 @@ pub async fn publish_version(
     request: NewVersion,
     answer: &ResponseRecorder<PackView>,
 ) -> Result<PackView, ServiceError> {
-    let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    // Two requests at the same moment would choose the same number.
-    organizations::lock(&mut tx, &caller.org).await?;
     let pack = own(&mut tx, caller, id).await?;
-    let versions = rows::versions(&mut tx, &pack.org, &pack.id).await?;
-    let next = versions.last().map_or(1, |last| last.version + 1);
-    add_version(&mut tx, caller, &pack, next, request, now).await?;
+    four_eyes::permit_act(core, &mut tx, &caller.org).await?;
+    let publication = publication(&mut tx, caller, PackTarget::Version(pack.id), request).await?;
+    let pack = acts::publish(&mut tx, &caller.org, publication, core.clock.now()).await?;
 
     let view = shown(&mut tx, &pack, &caller.org, None).await?;
     answer.commit(tx, &view).await?;
     Ok(view)
-}
-
-async fn add_version(
-    tx: &mut WriteTransaction,
-    caller: &Caller,
-    pack: &FundingPack,
-    number: u32,
-    request: NewVersion,
-    now: Timestamp,
-) -> Result<(), ServiceError> {
-    let component = own_component(tx, caller, &request.component_id).await?;
-    let version = FundingPackVersion {
-        pack: pack.id.clone(),
-        org: pack.org.clone(),
-        version: number,
-        component: component.id,
-        identity: component.identity,
-        description: request.description,
-        effective_at: request.effective_at.unwrap_or(now),
-        samples: samples(tx, caller, &request.samples).await?,
-        published_by: caller.actor.clone(),
-        published_at: now,
-    };
-
-    Ok(rows::insert_version(tx, &version).await?)
-}
-
-/// Returns a component of the caller's own organization for `rules.funding`.
-async fn own_component(
-    connection: &mut SqlConnection,
-    caller: &Caller,
-    id: &str,
-) -> Result<Component, ServiceError> {
-    let found = match ComponentId::parse(id) {
-        Some(id) => components::get(connection, Some(&caller.org), &id).await?,
-        None => None,
-    };
-    let found = found.filter(|component| {
-        component.slot == Slot::Funding && component.org.as_ref() == Some(&caller.org)
-    });
-
-    found.ok_or_else(|| {
-        invalid(
-            "unknown_component",
-            &["component_id"],
-            "a component of your organization for rules.funding",
-            id,
-            "Upload a component for rules.funding first",
-        )
-    })
-}
-
-async fn samples(
-    connection: &mut SqlConnection,
-    caller: &Caller,
-    given: &[String],
-) -> Result<Vec<EnvelopeId>, ServiceError> {
-    if given.len() > SAMPLES {
-        let received = given.len().to_string();
-        let why = "Too many samples";
-        return Err(invalid(
-            "too_many",
-            &["samples"],
-            "at most 20",
-            &received,
-            why,
-        ));
-    }
-
-    let mut found = Vec::new();
-    for (at, text) in given.iter().enumerate() {
-        let envelope: Option<Envelope> = match EnvelopeId::parse(text) {
-            Some(id) => envelopes::get(connection, &caller.org, &id).await?,
-            None => None,
-        };
-        let envelope = envelope.ok_or_else(|| {
-            invalid(
-                "unknown_envelope",
-                &["samples", &at.to_string()],
-                "an envelope of your organization",
-                text,
-                "No such envelope",
-            )
-        })?;
-        found.push(envelope.id);
-    }
-
-    Ok(found)
 }
 
 /// Invites an organization to a pack of the caller.

@@ -10,41 +10,18 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::Envelope;
 use holdfast_domain::funding::{Stipulation, StipulationState};
 use holdfast_domain::id::{EnvelopeId, TemplateId};
+use holdfast_platform::funding_acts::stipulations::{self as acts, Waiver, stored};
+pub use holdfast_platform::funding_acts::stipulations::{
+    RequiredStipulation, RequiredStipulations, StipulationView,
+};
 use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::permits::four_eyes;
 use holdfast_platform::{Caller, Core, ServiceError, events, lookup};
 use holdfast_store::funding::{self as rows, TemplateStipulations};
-use holdfast_store::{SqlConnection, StoreError, envelopes, templates};
+use holdfast_store::{SqlConnection, envelopes, templates};
 
-/// Metadata of an envelope whose document was made of a template.
-const SOURCE_TEMPLATE: &str = "source_template_id";
 /// Longest kind, in bytes.
 const KIND: usize = 64;
-
-/// Body of `PUT /partner/envelopes/{id}/stipulations` and `PUT /partner/templates/{id}/stipulations`.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(extend("examples" = [{ "stipulations": [
-    { "kind": "proof_of_income", "field": "Pay stub" }, { "kind": "insurance" },
-] }]))]
-pub struct RequiredStipulations {
-    /// All stipulations; those that are not here are removed. The state of the others stays.
-    #[schemars(length(max = 50))]
-    pub stipulations: Vec<RequiredStipulation>,
-}
-
-/// Attachment that is required.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct RequiredStipulation {
-    /// Lower-case letters, digits and underscores, such as `title_application`.
-    #[schemars(length(min = 1, max = 64), regex(pattern = "^[a-z][a-z0-9_]*$"))]
-    pub kind: String,
-    /// Field of a signer: the file that is attached there satisfies the stipulation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 200))]
-    pub field: Option<String>,
-    /// Envelope of the organization with an uploaded file that satisfies the stipulation. Not for templates.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub envelope_id: Option<String>,
-}
 
 /// Body of `POST /partner/envelopes/{id}/stipulations/{kind}/waiver`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -66,49 +43,10 @@ pub struct StipulationsView {
     pub stipulations: Vec<StipulationView>,
 }
 
-/// A stipulation with its state.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct StipulationView {
-    /// Kind, such as `proof_of_income`.
-    pub kind: String,
-    /// State.
-    pub state: StipulationState,
-    /// Field of a signer whose attached file satisfies it.
-    pub field: Option<String>,
-    /// Envelope with the uploaded file that satisfies it.
-    pub envelope_id: Option<EnvelopeId>,
-    /// SHA-256 of the file that satisfies it, lower-case hex.
-    pub document_sha256: Option<String>,
-    /// Name of that file.
-    pub document_name: Option<String>,
-    /// Reason of a waiver.
-    pub reason: Option<String>,
-    /// Who received the file, or waived it.
-    pub settled_by: Option<String>,
-    /// When that was.
-    pub settled_at: Option<Timestamp>,
-}
-
 impl From<&[Stipulation]> for StipulationsView {
     fn from(all: &[Stipulation]) -> Self {
         Self {
             stipulations: all.iter().map(StipulationView::from).collect(),
-        }
-    }
-}
-
-impl From<&Stipulation> for StipulationView {
-    fn from(one: &Stipulation) -> Self {
-        Self {
-            kind: one.kind.clone(),
-            state: one.state,
-            field: one.field.clone(),
-            envelope_id: one.document_envelope.clone(),
-            document_sha256: one.document_sha256.clone(),
-            document_name: one.document_name.clone(),
-            reason: one.reason.clone(),
-            settled_by: one.settled_by.clone(),
-            settled_at: one.settled_at,
         }
     }
 }
@@ -141,33 +79,6 @@ pub async fn of_envelope(
     Ok(all)
 }
 
-/// Returns the stored stipulations of an envelope, then those of its template that the envelope does not have.
-async fn stored(
-    connection: &mut SqlConnection,
-    envelope: &Envelope,
-) -> Result<Vec<Stipulation>, StoreError> {
-    let (org, id) = (&envelope.org, &envelope.id);
-    let mut all = rows::stipulations(connection, org, id).await?;
-    let source = envelope.metadata.get(SOURCE_TEMPLATE);
-    let source = source.and_then(|id| TemplateId::parse(id.as_str()?));
-    for template in source.iter().chain(&envelope.template) {
-        let Some(set) = rows::of_template(connection, org, template).await? else {
-            continue;
-        };
-        let required: RequiredStipulations =
-            serde_json::from_value(set.stipulations).unwrap_or(RequiredStipulations {
-                stipulations: Vec::new(),
-            });
-        for one in required.stipulations {
-            if !all.iter().any(|known| known.kind == one.kind) {
-                all.push(Stipulation::open(id.clone(), one.kind, one.field));
-            }
-        }
-    }
-
-    Ok(all)
-}
-
 /// Lists the stipulations of an envelope.
 pub async fn list(
     core: &Core,
@@ -182,7 +93,8 @@ pub async fn list(
 ///
 /// # Errors
 ///
-/// `Invalid` for a kind that is named twice or malformed, or an envelope without an uploaded file.
+/// `Invalid` for a kind that is named twice or malformed, or an envelope without an uploaded file; `Change` where the policy
+/// requires approvals, and an open stipulation of a sent envelope is not in the list.
 pub async fn set(
     core: &Core,
     caller: &Caller,
@@ -196,6 +108,12 @@ pub async fn set(
     let mut tx = core.store.begin().await?;
     let envelope = lookup::lock_envelope(&mut tx, &caller.org, &id).await?;
     let before = rows::stipulations(&mut tx, &caller.org, &id).await?;
+    let is_dropped =
+        |one: &Stipulation| one.state == StipulationState::Open && !request.has(&one.kind);
+    // Dropping an attachment from the list of a sent contract is a waiver without a reason.
+    if !envelope.status.is_unsent() && before.iter().any(is_dropped) {
+        four_eyes::permit_act(core, &mut tx, &caller.org).await?;
+    }
 
     let mut all = Vec::new();
     for (at, required) in request.stipulations.into_iter().enumerate() {
@@ -263,7 +181,8 @@ async fn receive(
 ///
 /// # Errors
 ///
-/// `NotFound` for a kind that the envelope does not have, `Conflict` for one that is satisfied.
+/// `NotFound` for a kind that the envelope does not have, `Conflict` for one that is satisfied, `Change` where the policy
+/// requires approvals.
 pub async fn waive(
     core: &Core,
     caller: &Caller,
@@ -284,27 +203,16 @@ pub async fn waive(
     }
 
     let id = lookup::envelope(core, caller, id).await?.id;
-    let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    let envelope = lookup::lock_envelope(&mut tx, &caller.org, &id).await?;
-    let mut all = stored(&mut tx, &envelope).await?;
-    let one = all.iter_mut().find(|one| one.kind == kind);
-    let one = one.ok_or(ServiceError::NotFound("Stipulation"))?;
-    if one.state != StipulationState::Open {
-        return Err(ServiceError::Conflict(format!(
-            "The stipulation {kind} is {} already",
-            one.state
-        )));
-    }
-
-    one.state = StipulationState::Waived;
-    one.reason = Some(reason);
-    one.settled_by = Some(caller.actor.clone());
-    one.settled_at = Some(now);
-    let details = json!(StipulationView::from(&*one));
-    rows::set_stipulations(&mut tx, &envelope, &all).await?;
-    let action = "envelope.stipulation_waived";
-    events::record(&mut tx, &envelope, &caller.actor, action, details, now).await?;
+    four_eyes::permit_act(core, &mut tx, &caller.org).await?;
+    let waiver = Waiver {
+        envelope: &id,
+        kind,
+        reason,
+        by: &caller.actor,
+        agreed: None,
+    };
+    let all = acts::waive(&mut tx, &caller.org, waiver, core.clock.now()).await?;
     let view = StipulationsView::from(all.as_slice());
     answer.commit(tx, &view).await?;
 
@@ -319,17 +227,14 @@ pub async fn of_template(
 ) -> Result<RequiredStipulations, ServiceError> {
     let mut connection = core.store.read().await?;
     let id = template(&mut connection, caller, id).await?;
-    let set = rows::of_template(&mut connection, &caller.org, &id).await?;
-    let none = || RequiredStipulations {
-        stipulations: Vec::new(),
-    };
-    match set {
-        None => Ok(none()),
-        Some(set) => Ok(serde_json::from_value(set.stipulations).unwrap_or_else(|_| none())),
-    }
+    Ok(acts::required_by(&mut connection, &caller.org, &id).await?)
 }
 
 /// Replaces the stipulations that envelopes of a template begin with. Envelopes that were sent see them, too.
+///
+/// # Errors
+///
+/// `Invalid` as for an envelope; `Change` where the policy requires approvals, and a stipulation is not in the list any more.
 pub async fn set_of_template(
     core: &Core,
     caller: &Caller,
@@ -354,6 +259,15 @@ pub async fn set_of_template(
 
     let mut tx = core.store.begin().await?;
     let template = template(&mut tx, caller, id).await?;
+    let before = acts::required_by(&mut tx, &caller.org, &template).await?;
+    if before
+        .stipulations
+        .iter()
+        .any(|one| !request.has(&one.kind))
+    {
+        four_eyes::permit_act(core, &mut tx, &caller.org).await?;
+    }
+
     let set = TemplateStipulations {
         template,
         stipulations: json!(request),

@@ -3,15 +3,17 @@
 use std::slice;
 use std::sync::Arc;
 
-use crate::templates::check_fixed;
 use crate::templates::composition::{self, NewComposition, ReplacedFields, made_before};
 use crate::templates::pages::PageCache;
 use crate::templates::selection::SelectedTemplates;
 use crate::templates::variables::{self, VariableValues};
+use crate::templates::{check_fixed, deletion};
 use holdfast_domain::envelope::{Envelope, StoredFile};
+use holdfast_domain::id::EnvelopeId;
 use holdfast_domain::template::{MadeFor, Origin, Template, TemplateSharing};
+use holdfast_platform::permits::legal_holds;
 use holdfast_platform::{Caller, Core, ServiceError};
-use holdfast_store::templates;
+use holdfast_store::{StoreError, envelopes, templates};
 
 /// Returns the template that was built for an envelope from this source, if any.
 async fn built(
@@ -128,6 +130,38 @@ pub async fn document_of(
             composition::of_upload(core, caller, upload, fields, new).await
         }
         None => composition::empty(core, caller, new).await,
+    }
+}
+
+/// Deletes the document that was made for an envelope which is not kept, best effort: nothing leads to such a document.
+pub async fn forget(core: &Core, caller: &Caller, document: &Template) {
+    if let Err(error) = forgotten(core, caller, document).await {
+        let template = &document.id;
+        tracing::warn!(%template, %error, "document without an envelope could not be deleted");
+    }
+}
+
+async fn forgotten(core: &Core, caller: &Caller, document: &Template) -> Result<(), ServiceError> {
+    let made_for = document.made_for.as_ref();
+    let Some(envelope) = made_for.and_then(|made_for| EnvelopeId::parse(&made_for.owner)) else {
+        return Ok(());
+    };
+
+    let mut tx = core.store.begin().await?;
+    // A commit that reported an error may have succeeded, with only its response lost.
+    let kept = envelopes::get(&mut tx, &document.org, &envelope).await?;
+    let present = templates::get(&mut tx, &document.org, &document.id).await?;
+    let Some(document) = present.filter(|_| kept.is_none()) else {
+        return Ok(());
+    };
+
+    legal_holds::permit_deletion(&mut tx, &document.org).await?;
+    let now = core.clock.now();
+    deletion::remove(&mut tx, &document, &caller.actor, now).await?;
+    match tx.commit().await {
+        // A dry run keeps no document either.
+        Ok(()) | Err(StoreError::Rehearsed) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

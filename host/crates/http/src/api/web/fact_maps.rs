@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::HttpError;
-use crate::middleware::act::{ActOn, NewAct};
+use crate::middleware::act::{NewTomlAct, TomlActOn};
 use crate::middleware::caller::{WebCaller, may};
 use crate::middleware::extract::{ResourceId, ValidJson};
 use crate::reply::{Created, DataReply, Found};
@@ -25,10 +25,13 @@ pub struct DeletedFactMap {
     deleted: bool,
 }
 
+/// A body in TOML has the same members; each issue of a refusal begins with its line.
 pub async fn create(
-    act: NewAct<WebCaller<may::Send>, CreateFactMap>,
+    act: NewTomlAct<WebCaller<may::Send>, CreateFactMap>,
 ) -> Result<Created<FactMapView>, HttpError> {
-    act.run(maps::create).await
+    let (act, lines) = act.with_lines();
+    let created = act.run(maps::create).await;
+    created.map_err(|error| lines.locate(error))
 }
 
 pub async fn list(
@@ -52,10 +55,13 @@ pub async fn read(
     Ok(DataReply::new(&maps::get(&app, &caller, &id).await?))
 }
 
+/// A body in TOML has the same members; each issue of a refusal begins with its line.
 pub async fn replace(
-    act: ActOn<WebCaller<may::Send>, FactMapDocument>,
+    act: TomlActOn<WebCaller<may::Send>, FactMapDocument>,
 ) -> Result<Found<FactMapView>, HttpError> {
-    act.run(maps::replace).await
+    let (act, lines) = act.with_lines();
+    let replaced = act.run(maps::replace).await;
+    replaced.map_err(|error| lines.locate(error))
 }
 
 pub async fn delete(

@@ -44,7 +44,7 @@ fn page_of(id: &str) -> String {
 
 /// Shows a change request with its comparison and reviews.
 pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<String>) -> PageResult {
-    visitor.require(Permission::ReadEvidence)?;
+    visitor.require(Permission::ReadEnvelopes)?;
 
     shown(&app, &visitor, &id, None).await
 }
@@ -56,6 +56,10 @@ async fn shown(
     refused: Option<&RefusedForm>,
 ) -> PageResult {
     let change = changes::find(app, &visitor.caller.org, id).await?;
+    // Senders see the requests that they may make.
+    if !visitor.may(Permission::ReadEvidence) {
+        visitor.require(change.content.change.permission())?;
+    }
     let change = changes::view(app, change).await?;
 
     let texts = visitor.texts;
@@ -87,7 +91,7 @@ async fn shown(
 
     Ok(visitor.form_page(
         Place::Rules,
-        Some(&LiveList::Rules),
+        Some(&LiveList::Rules).filter(|list| list.is_open_to(visitor)),
         &texts.text("rules-change"),
         body,
         refused,
@@ -120,7 +124,7 @@ fn actions(visitor: &Visitor, change: &ChangeView, refused: Option<&RefusedForm>
     let review = FormView::new(texts, &action, refused);
     let verdict = review.value("verdict", "");
 
-    let may_act = may_change(visitor, change.change.slot());
+    let may_act = visitor.may(change.change.permission());
     // An emergency change still needs reviews after it was applied, so their form stays.
     html! {
         @if visitor.may(Permission::ChangeRules) && (is_open || change.review_due) {
@@ -326,7 +330,7 @@ async fn activated(
 
 /// Returns the slot if the user may change it.
 fn permitted(visitor: &Visitor, slot: &str) -> Result<Slot, Response> {
-    let slot = Slot::parse(slot).filter(|slot| may_change(visitor, Some(*slot)));
+    let slot = Slot::parse(slot).filter(|slot| may_change(visitor, *slot));
     slot.ok_or_else(|| refused(visitor.texts))
 }
 
@@ -370,11 +374,9 @@ pub async fn act(
     Path((id, act)): Path<(String, String)>,
     form: ConsoleForm,
 ) -> PageResult {
-    // The permission depends on the slot, which only the stored request knows.
+    // The permission depends on the change, which only the stored request knows.
     let change = changes::find(&app, &form.visitor.caller.org, &id).await?;
-    if !may_change(&form.visitor, change.content.change.slot()) {
-        return Err(refused(form.visitor.texts).into());
-    }
+    form.visitor.require(change.content.change.permission())?;
     // Applying changes which component decides. A comparison or a withdrawal leaves the active one alone.
     if act == "apply" {
         form.confirmed(&app, &page_of(&id)).await?;

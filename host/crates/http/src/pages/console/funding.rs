@@ -9,12 +9,14 @@ use schemars::JsonSchema;
 use serde_json::{Value, json};
 
 use super::PATH;
+use super::changes::request;
 use super::envelope::{again, back};
 use super::envelopes::unrecorded;
 use super::forms::{FormView, RefusedForm, TextField};
 use super::navigation::PageResult;
 use super::signed_in::{ConsoleForm, Visitor};
 use super::sure::SensitiveAct;
+use super::users::needs_approval;
 use crate::error::HttpError;
 use crate::middleware::extract::{MultipartForm, valid};
 use holdfast_adapters::texts::Texts;
@@ -24,6 +26,7 @@ use holdfast_domain::facts::FactPlace;
 use holdfast_domain::funding::{FindingSeverity, FundingOutcome, FundingStage, StipulationState};
 use holdfast_domain::organization::Permission;
 use holdfast_platform::ServiceError;
+use holdfast_platform::components::changes::ProposedChange;
 use holdfast_service::envelopes::creation::{self, CreateEnvelope};
 use holdfast_service::envelopes::uploads;
 use holdfast_service::funding::stipulations::{
@@ -32,6 +35,8 @@ use holdfast_service::funding::stipulations::{
 use holdfast_service::funding::{self, CheckRequest, FindingView, FoundFact, FundingCheckView};
 use holdfast_service::{App, customers, envelopes};
 
+/// Longest reason of a waiver, which may become that of a change request.
+const REASON: u32 = 500;
 /// Pages that are shown with marks.
 const PAGES: usize = 5;
 /// Width of a page with marks, in units of its drawing.
@@ -355,7 +360,7 @@ fn settling(
                 (visitor.token())
                 (waiver.summary())
                 (waiver.text(&TextField {
-                    limit: 1000,
+                    limit: REASON,
                     ..TextField::required("reason", &texts.text("console-reason"))
                 }))
                 button.danger type="submit" { (texts.text("funding-waive")) }
@@ -435,8 +440,21 @@ pub async fn waive(
     })?;
 
     let of = (id.as_str(), kind.as_str());
-    match stipulations::waive(&app, caller, of, waiver, &unrecorded()).await {
-        Ok(_) => Ok(back(&id, "waived")),
+    let waived = stipulations::waive(&app, caller, of, waiver, &unrecorded()).await;
+    // Others rely on the attachment, so the policy may require that they agree.
+    let done = if needs_approval(&waived) {
+        let change = ProposedChange::WaiveStipulation {
+            envelope_id: Some(id.clone()),
+            template_id: None,
+            kind: kind.clone(),
+        };
+        request(app.clone(), &form, change, &texts.text("funding-waive")).await
+    } else {
+        waived.map(|_| back(&id, "waived"))
+    };
+
+    match done {
+        Ok(answer) => Ok(answer),
         Err(error) => again(&app, &form.visitor, &id, &form.refused(error)?).await,
     }
 }

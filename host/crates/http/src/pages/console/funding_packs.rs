@@ -6,16 +6,18 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::PATH;
-use super::changes::moment;
+use super::changes::{moment, request};
 use super::envelopes::unrecorded;
 use super::forms::{FormView, RefusedForm, TextField};
 use super::navigation::{PageResult, Place};
 use super::signed_in::{ConsoleForm, Visitor};
+use super::users::needs_approval;
 use crate::error::HttpError;
 use crate::middleware::extract::valid;
 use holdfast_domain::component::Slot;
 use holdfast_domain::organization::Permission;
 use holdfast_platform::ServiceError;
+use holdfast_platform::components::changes::ProposedChange;
 use holdfast_platform::components::{self, ComponentOwner, ComponentScope};
 use holdfast_service::App;
 use holdfast_service::funding::packs::{
@@ -269,13 +271,35 @@ pub async fn publish(State(app): State<App>, form: ConsoleForm) -> PageResult {
         Err(refused) => return list_page(&app, &form.visitor, Some(&refused)).await,
     };
     body["name"] = form.value("name").into();
-    let published = async {
-        let new = valid::<NewPack>(body)?;
-        let caller = &form.visitor.caller;
-        Ok::<_, HttpError>(packs::publish(&app, caller, new, &unrecorded()).await?)
+    let new = match valid::<NewPack>(body) {
+        Ok(new) => new,
+        Err(error) => return after(&app, &form, Err(error)).await,
     };
-    let published = published.await;
-    after(&app, &form, published).await
+    let change = ProposedChange::PublishFundingPack {
+        pack_id: None,
+        name: Some(new.name.clone()),
+        version: new.version.clone(),
+    };
+    let published = packs::publish(&app, &form.visitor.caller, new, &unrecorded()).await;
+    published_or_asked(&app, &form, published, change).await
+}
+
+/// Leads on after a publication, or requests it where the policy requires that others agree.
+async fn published_or_asked(
+    app: &App,
+    form: &ConsoleForm,
+    published: Result<PackView, ServiceError>,
+    change: ProposedChange,
+) -> PageResult {
+    if !needs_approval(&published) {
+        return after(app, form, published.map_err(HttpError::from)).await;
+    }
+
+    let act = form.visitor.texts.text("funding-publish");
+    match request(app.clone(), form, change, &act).await {
+        Ok(answer) => Ok(answer),
+        Err(error) => after(app, form, Err(error.into())).await,
+    }
 }
 
 /// Publishes a further version of a pack.
@@ -290,13 +314,18 @@ pub async fn publish_version(
         Ok(body) => body,
         Err(refused) => return list_page(&app, &form.visitor, Some(&refused)).await,
     };
-    let published = async {
-        let new = valid::<NewVersion>(body)?;
-        let caller = &form.visitor.caller;
-        Ok::<_, HttpError>(packs::publish_version(&app, caller, &id, new, &unrecorded()).await?)
+    let new = match valid::<NewVersion>(body) {
+        Ok(new) => new,
+        Err(error) => return after(&app, &form, Err(error)).await,
     };
-    let published = published.await;
-    after(&app, &form, published).await
+    let change = ProposedChange::PublishFundingPack {
+        pack_id: Some(id.clone()),
+        name: None,
+        version: new.clone(),
+    };
+    let caller = &form.visitor.caller;
+    let published = packs::publish_version(&app, caller, &id, new, &unrecorded()).await;
+    published_or_asked(&app, &form, published, change).await
 }
 
 /// Invites an organization to a pack.

@@ -18,7 +18,7 @@ use crate::middleware::extract::MultipartForm;
 use crate::middleware::limits;
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::component::{ComponentIdentity, Slot};
-use holdfast_domain::component_change::{ChangeState, RequestedChange, Verdict};
+use holdfast_domain::component_change::{ChangeState, RequestedChange, Verdict, permission_of};
 use holdfast_domain::organization::Permission;
 use holdfast_platform::access::windows::LimitedCredential;
 use holdfast_platform::components::attestations::{self, OfferedBundles};
@@ -36,15 +36,9 @@ use holdfast_service::App;
 const CHANGES: i64 = 25;
 const COMPONENTS: i64 = 100;
 
-/// Whether the user may change a slot; the policy of changes has none.
-pub fn may_change(visitor: &Visitor, slot: Option<Slot>) -> bool {
-    // Changes of no slot are about the policy and about people. They take the permission that only
-    // owners and admins have.
-    visitor.may(if slot.is_some_and(|slot| !slot.is_provider()) {
-        Permission::ChangeRules
-    } else {
-        Permission::ChangeProviders
-    })
+/// Whether the user may change a slot.
+pub fn may_change(visitor: &Visitor, slot: Slot) -> bool {
+    visitor.may(permission_of(Some(slot)))
 }
 
 #[derive(Deserialize)]
@@ -233,7 +227,7 @@ fn activation_row(
         }
         @if let Some(at) = one.rolled_back_at {
             p.soft { span.tag.wrong { (texts.text("rules-rolled-back")) } " " (visitor.moment(at)) }
-        } @else if may_change(visitor, Some(one.slot)) {
+        } @else if may_change(visitor, one.slot) {
             details open[form.is_refused()] {
                 summary { (texts.text("console-roll-back")) }
                 form method="post" action=(action) {
@@ -332,7 +326,7 @@ async fn component_page(
                 }
             },
         }
-        @if may_change(visitor, Some(component.slot)) { (activation_form(visitor, &component, refused)) }
+        @if may_change(visitor, component.slot) { (activation_form(visitor, &component, refused)) }
     };
 
     Ok(visitor.form_page(Place::Rules, None, &component.name, body, refused))
@@ -483,7 +477,7 @@ async fn add(
 
     // Only the inspection finds out the slot, so the service asks for the permission in between.
     let may = |slot: Slot| {
-        if may_change(visitor, Some(slot)) {
+        if may_change(visitor, slot) {
             Ok(())
         } else {
             Err(HttpError::from(ServiceError::NotAllowed(
@@ -561,6 +555,22 @@ pub fn change_title(texts: Texts, change: &RequestedChange) -> String {
             let into = into_email.as_ref().map(|into| format!(" → {into}"));
             format!("{act}: {email}{}", into.unwrap_or_default())
         }
+        RequestedChange::WaiveStipulation {
+            envelope_id,
+            template_id,
+            kind,
+        } => {
+            let act = texts.text("console-waive-stipulation");
+            let envelope = envelope_id.as_ref().map(ToString::to_string);
+            let of = envelope.or(template_id.as_ref().map(ToString::to_string));
+            format!("{act}: {kind}, {}", of.unwrap_or_default())
+        }
+        RequestedChange::PublishFundingPack {
+            name, component, ..
+        } => format!(
+            "{}: {name}, {component}",
+            texts.text("console-publish-funding-pack")
+        ),
     }
 }
 

@@ -284,7 +284,9 @@ pub(super) async fn make(
         } => users::move_identity_in(tx, &manager, user_id, into_user_id.as_ref(), now).await?,
         RequestedChange::Activate { .. }
         | RequestedChange::RollBack { .. }
-        | RequestedChange::Policy { .. } => {}
+        | RequestedChange::Policy { .. }
+        | RequestedChange::WaiveStipulation { .. }
+        | RequestedChange::PublishFundingPack { .. } => {}
     }
 
     Ok(())

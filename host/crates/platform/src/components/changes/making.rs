@@ -10,7 +10,7 @@ use super::approvers;
 use super::policy::put_policy;
 use super::requests::base;
 use super::{
-    ChangeOfficer, ChangeProblem, ChangeView, approvals, find, find_in, hours, still_open,
+    ChangeOfficer, ChangeProblem, ChangeView, approvals, find, find_in, funding, hours, still_open,
     uploader, view,
 };
 use crate::permits::four_eyes::policy_of;
@@ -121,6 +121,12 @@ async fn moved(
             *slot,
             instance.as_deref(),
         )?,
+        of_funding @ (RequestedChange::WaiveStipulation { .. }
+        | RequestedChange::PublishFundingPack { .. }) => {
+            return Ok(base_moved(
+                funding::is_unchanged(tx, org, of_funding).await?,
+            ));
+        }
         access => {
             return Ok(base_moved(approvers::is_unchanged(tx, org, access).await?));
         }
@@ -242,6 +248,13 @@ async fn make(
             Ok(None)
         }
         (RequestedChange::Activate { .. }, None) => Err(ServiceError::NotFound("Component")),
+        (
+            RequestedChange::WaiveStipulation { .. } | RequestedChange::PublishFundingPack { .. },
+            _,
+        ) => {
+            funding::make(tx, officer, change, approved_by, now).await?;
+            Ok(None)
+        }
         _ => {
             approvers::make(tx, officer, change, approved_by, now).await?;
             Ok(None)

@@ -1,8 +1,9 @@
-//! Change requests: a change of an organization's components, or of who approves such changes, that needs the
-//! approval of other people than its requester; the policy behind it, and its reviews. Each step is an entry of
-//! the component ledger.
+//! Change requests: a change of an organization's components, of who approves such changes, or of what the funding of its
+//! contracts needs, that needs the approval of other people than its requester; the policy behind it, and its reviews. Each
+//! step is an entry of the component ledger.
 
 mod approvers;
+mod funding;
 mod making;
 mod policy;
 mod requests;
@@ -261,7 +262,9 @@ async fn uploader(
     connection: &mut SqlConnection,
     change: &ComponentChange,
 ) -> Result<Option<String>, StoreError> {
-    let RequestedChange::Activate { component_id, .. } = &change.content.change else {
+    let (RequestedChange::Activate { component_id, .. }
+    | RequestedChange::PublishFundingPack { component_id, .. }) = &change.content.change
+    else {
         return Ok(None);
     };
     let component = components::get(connection, Some(&change.org), component_id).await?;

@@ -13,20 +13,21 @@ use super::super::shadow::{self, ReplayRequest};
 use super::super::{ComponentManager, following, get, probe, record};
 use super::approvers::{self, ProposedAccess};
 use super::policy::{check_policy, policy};
-use super::{ChangeOfficer, ChangeView, find, find_in, hours, still_open, view};
+use super::{ChangeOfficer, ChangeView, find, find_in, funding, hours, still_open, view};
 use crate::access::single_sign_on::ChangeSingleSignOn;
 use crate::access::users::NewUser;
+use crate::funding_acts::packs::NewVersion;
 use crate::providers::instance::InstanceConfig;
 use crate::{Core, ServiceError, ValidationIssue};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::{Component, ComponentActivation, Slot};
 use holdfast_domain::component_change::{
     ChangeComparison, ChangeContent, ChangePolicy, ChangeSource, ChangeState, ComponentChange,
-    ProviderProbe, RequestedChange, VoidReason,
+    ProviderProbe, RequestedChange, VoidReason, permission_of,
 };
 use holdfast_domain::hash::sha256;
 use holdfast_domain::id::{ActivationId, ChangeId, OrgId};
-use holdfast_domain::organization::Role;
+use holdfast_domain::organization::{Permission, Role};
 use holdfast_store::{StoreError, component_changes as rows, components};
 
 /// Open change requests of an organization.
@@ -80,10 +81,40 @@ pub enum ProposedChange {
         /// User who gets the account; null separates it only.
         into_user_id: Option<String>,
     },
+    /// Waives a stipulation of an envelope for the reason of the request, as
+    /// `POST /envelopes/{id}/stipulations/{stipulation}/waiver`; or drops one of a template, and so of its envelopes.
+    WaiveStipulation {
+        /// Envelope; instead of a template.
+        envelope_id: Option<String>,
+        /// Template; instead of an envelope.
+        template_id: Option<String>,
+        /// Such as `proof_of_income`.
+        #[schemars(length(min = 1, max = 64))]
+        kind: String,
+    },
+    /// Publishes a funding pack, as `POST /funding-packs`, or with `pack_id` a further version of one.
+    PublishFundingPack {
+        /// Pack that gets a version; null publishes a new one.
+        pack_id: Option<String>,
+        /// Name of a new pack.
+        #[schemars(length(min = 1, max = 100))]
+        name: Option<String>,
+        #[serde(flatten)]
+        version: NewVersion,
+    },
 }
 
 impl ProposedChange {
-    /// Returns the slot; `None` for a change of the policy, of a setting or of users.
+    /// Returns the permission of those who may request it, which is that of the act without a request.
+    pub fn permission(&self) -> Permission {
+        match self {
+            Self::WaiveStipulation { .. } => Permission::Send,
+            Self::PublishFundingPack { .. } => Permission::ChangeRules,
+            _ => permission_of(self.slot()),
+        }
+    }
+
+    /// Returns the slot; `None` for a change of anything else than active components.
     pub fn slot(&self) -> Option<Slot> {
         match self {
             Self::Activate { slot, .. } | Self::RollBack { slot, .. } => Some(*slot),
@@ -387,6 +418,23 @@ async fn propose(
             let into = into_user_id.as_deref();
             let proposed = approvers::propose_move(core, officer, &user_id, into).await?;
             Ok(CheckedChange::of_no_slot(proposed))
+        }
+        ProposedChange::WaiveStipulation {
+            envelope_id,
+            template_id,
+            kind,
+        } => {
+            let of = (envelope_id.as_deref(), template_id.as_deref());
+            let change = funding::propose_waiver(core, officer, of, kind).await?;
+            Ok(CheckedChange::of_no_slot((change, None)))
+        }
+        ProposedChange::PublishFundingPack {
+            pack_id,
+            name,
+            version,
+        } => {
+            let change = funding::propose_pack(core, officer, pack_id, name, version).await?;
+            Ok(CheckedChange::of_no_slot((change, None)))
         }
     }
 }

@@ -15,8 +15,9 @@ use holdfast_components::{ComponentError, Documents, Placement, built_in};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::{ComponentIdentity, DecisionOrigin, EvidenceParticipant, Slot};
 use holdfast_domain::envelope::Envelope;
+use holdfast_domain::funding::FundingStage;
 use holdfast_platform::Core;
-use holdfast_store::{StoreError, components, decisions, organizations};
+use holdfast_store::{StoreError, components, decisions, funding, organizations};
 
 /// The rules components of one run.
 pub(super) struct PipelineComponents {
@@ -82,7 +83,7 @@ impl CalledComponent {
 }
 
 /// Returns the components that worked on the envelope before the pipeline: those that
-/// decided its transitions, and the one that placed its template's fields.
+/// decided its transitions, the one that placed its template's fields, and the rules that checked it before it was sent.
 pub(super) async fn before(
     connection: &mut SqlConnection,
     envelope: &Envelope,
@@ -96,7 +97,14 @@ pub(super) async fn before(
         None => None,
     };
     let placed = placed.map(|component| (Slot::Placement, component));
-    let called = decided.chain(placed).filter_map(|(slot, component)| {
+    // The component of a lender's pack is in the ledger of the lender, which is no part of the originator's evidence.
+    let checks = funding::decisions_of(connection, &envelope.org, &envelope.id).await?;
+    let checked = checks
+        .into_iter()
+        .filter(|check| check.stage == FundingStage::BeforeSending && check.pack.is_none())
+        .map(|check| (Slot::Funding, check.component));
+    let called = decided.chain(placed).chain(checked);
+    let called = called.filter_map(|(slot, component)| {
         let identity = serde_json::from_value(component).ok()?;
         Some(CalledComponent { slot, identity })
     });

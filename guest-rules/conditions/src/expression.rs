@@ -191,6 +191,32 @@ impl Expression {
         IdedExpr { id: 0, expr }
     }
 
+    /// Whether this expression or a part of it is one of those.
+    pub fn any(&self, is_one: &impl Fn(&Self) -> bool) -> bool {
+        let mut parts: Vec<&Self> = Vec::new();
+        match self {
+            Self::Member { of, .. } => parts.push(of),
+            Self::Call { on, with, .. } => {
+                parts.extend(on.iter().map(AsRef::as_ref));
+                parts.extend(with);
+            }
+            Self::List(items) => parts.extend(items),
+            Self::Map(entries) => {
+                parts.extend(entries.iter().flat_map(|(key, value)| [key, value]))
+            }
+            Self::Fold(fold) => parts.extend([
+                &fold.over,
+                &fold.start,
+                &fold.continues,
+                &fold.step,
+                &fold.end,
+            ]),
+            _ => {}
+        }
+
+        is_one(self) || parts.into_iter().any(|part| part.any(is_one))
+    }
+
     /// Collects the names that are used and not bound inside, and the functions.
     pub fn uses<'a>(
         &'a self,

@@ -1,46 +1,39 @@
-//! `holdfast component build`: makes a component from declared rules.
+//! Declared rules of slot `rules.compliance`.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
 
-use cel::Program;
-use clap::Args;
 use holdfast_compliance_calendar::{laws, write_laws};
+use holdfast_conditions::{Expression, write};
 use holdfast_declared::types::{EnvelopeFacts, EnvelopeStatus};
 use holdfast_declared::{
-    AddedCheck, ChangedCheck, Conditions, DeclaredRules, Expression, SentencePart, VARIABLES,
-    evaluate_with, write_rules,
+    AddedCheck, ChangedCheck, DeclaredRules, VARIABLES, conditions, evaluate_with, set_check,
 };
 use jiff::civil::Date;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Failure;
-use super::output::CommandOutput;
-use super::rules::read_vectors;
-use holdfast_components::{RulesBase, rules_template};
+use super::expressions::{Vocabulary, is_condition, tried_in_time, values};
+use super::{BuiltRules, template};
+use crate::cli::Failure;
+use holdfast_components::RulesBase;
 use holdfast_domain::component::Slot;
 use holdfast_domain::jurisdiction::Jurisdiction;
 
-/// Time for an evaluation that takes microseconds.
-const TRIAL: Duration = Duration::from_secs(5);
-
-#[derive(Args)]
-pub struct BuildRules {
-    /// Declared rules, see docs/rules.md.
-    rules: PathBuf,
-    /// Output file.
-    component: PathBuf,
-}
+/// Facts of a record, without functions of their own.
+const VOCABULARY: Vocabulary = Vocabulary {
+    names: &VARIABLES,
+    functions: &[],
+};
 
 /// Declared rules as a team writes them.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RulesFile {
+    /// Slot of the rules; `build` has chosen by it.
+    #[serde(default, rename = "slot")]
+    _slot: Option<Slot>,
     /// Built-in pack that the rules begin with.
     #[serde(default)]
     base: WrittenBase,
@@ -90,108 +83,62 @@ struct WrittenCheck {
 
 /// Largest weight of a check.
 const HEAVIEST: u32 = 1000;
-/// Functions of expressions, besides operators.
-const FUNCTIONS: [&str; 22] = [
-    "bool",
-    "contains",
-    "double",
-    "endsWith",
-    "int",
-    "indexOf",
-    "join",
-    "lastIndexOf",
-    "lowerAscii",
-    "replace",
-    "reverse",
-    "size",
-    "split",
-    "startsWith",
-    "string",
-    "substring",
-    "trim",
-    "type",
-    "uint",
-    "upperAscii",
-    "charAt",
-    "dyn",
-];
 
-/// Builds a component.
+/// Puts compliance rules of a file into a component.
 ///
 /// # Errors
 /// The check and the member that cannot be used.
-pub fn build(build: &BuildRules, output: &CommandOutput) -> Result<ExitCode, Failure> {
-    let text = fs::read_to_string(&build.rules)
-        .map_err(|error| format!("{}: {error}", build.rules.display()))?;
-    let unusable = |why: String| Failure::from(format!("{}: {why}", build.rules.display()));
-    let file: RulesFile = toml::from_str(&text).map_err(|error| unusable(error.to_string()))?;
+pub(super) fn build(text: &str, beside: &Path) -> Result<BuiltRules, Failure> {
+    let file: RulesFile = toml::from_str(text)?;
     let base = match file.base {
         WrittenBase::Specification => RulesBase::Specification,
         WrittenBase::Ucc2022 => RulesBase::Ucc2022,
         WrittenBase::Calendar => RulesBase::Calendar,
     };
-    let mut component =
-        rules_template(base)?.ok_or("this binary has no component for declared rules")?;
+    let mut component = template(base)?;
 
-    let beside = build.rules.parent().unwrap_or_else(|| Path::new("."));
     let mut rules = DeclaredRules::default();
     let mut laws = 0;
-    match base {
+    if base == RulesBase::Calendar {
         // The calendar only chooses between two packs, so checks of its own would belong to neither.
-        RulesBase::Calendar => {
-            let table = file
-                .laws
-                .as_ref()
-                .filter(|_| file.change.is_empty() && file.check.is_empty());
-            let table = table
-                .ok_or("the base `calendar` needs `laws`, and has no changes or checks of its own");
-            let table = beside.join(table.map_err(|why| unusable(why.into()))?);
-            let text = fs::read_to_string(&table)
-                .map_err(|error| format!("{}: {error}", table.display()))?;
+        let table = file
+            .laws
+            .as_ref()
+            .filter(|_| file.change.is_empty() && file.check.is_empty());
+        let table = table
+            .ok_or("the base `calendar` needs `laws`, and has no changes or checks of its own")?;
+        let table = beside.join(table);
+        let text =
+            fs::read_to_string(&table).map_err(|error| format!("{}: {error}", table.display()))?;
 
-            let unusable = |why: String| Failure::from(format!("{}: {why}", table.display()));
-            laws = checked_laws(&text).map_err(unusable)?;
-            write_laws(&mut component, text.as_bytes()).map_err(unusable)?;
+        let unusable = |why: String| Failure::from(format!("{}: {why}", table.display()));
+        laws = checked_laws(&text).map_err(unusable)?;
+        write_laws(&mut component, text.as_bytes()).map_err(unusable)?;
+    } else {
+        if file.laws.is_some() {
+            return Err("`laws` are for the base `calendar`".into());
         }
-        RulesBase::Specification | RulesBase::Ucc2022 => {
-            if file.laws.is_some() {
-                return Err(unusable("`laws` are for the base `calendar`".into()));
-            }
 
-            let pack = match base {
-                RulesBase::Ucc2022 => holdfast_declared_ucc2022::requirements(),
-                _ => holdfast_declared::requirements(),
-            };
-            rules = declared(&file, &pack).map_err(unusable)?;
-
-            write_rules(&mut component, &rules).map_err(unusable)?;
-        }
+        let pack = match base {
+            RulesBase::Ucc2022 => holdfast_declared_ucc2022::requirements(),
+            _ => holdfast_declared::requirements(),
+        };
+        rules = declared(&file, &pack)?;
+        write(&mut component, &rules)?;
     }
 
-    let mut vectors = 0;
-    // Vectors travel inside the component: an upload and every later version of the name must pass them.
-    if let Some(vectors_file) = &file.vectors {
-        let own = read_vectors(&beside.join(vectors_file), Slot::Compliance)?;
-        own.put_into(&mut component)?;
-        vectors = own.vectors.len();
-    }
-
-    // The component of an earlier build stays until everything about the new one is valid.
-    fs::write(&build.component, &component)?;
-    let text = format!(
-        "{}: checks: {} new, {} changed; laws: {laws}; vectors: {vectors}",
-        build.component.display(),
-        rules.checks.len(),
-        rules.changes.len()
-    );
-
-    let value = json!({
-        "component": build.component, "checks": rules.checks.len(), "changes": rules.changes.len(),
-        "laws": laws, "vectors": vectors,
-    });
-    output.one(&value, &text);
-
-    Ok(ExitCode::SUCCESS)
+    Ok(BuiltRules {
+        component,
+        vectors: file.vectors,
+        text: format!(
+            "checks: {} new, {} changed; laws: {laws}",
+            rules.checks.len(),
+            rules.changes.len()
+        ),
+        counts: json!({
+            "checks": rules.checks.len(), "changes": rules.changes.len(), "laws": laws,
+        }),
+    })
 }
 
 /// Checks a table of laws. Returns the number of its rows.
@@ -249,11 +196,17 @@ fn declared(file: &RulesFile, pack: &[&str]) -> Result<DeclaredRules, String> {
 
         named.push(name);
         let expression = |what, text: &Option<String>| {
-            let parsed = text.as_deref().map(parse).transpose();
+            let parsed = text
+                .as_deref()
+                .map(|text| VOCABULARY.parse(text))
+                .transpose();
             parsed.map_err(|why| about(&format!("{what}: {why}")))
         };
         let sentence = |what, text: &Option<String>| {
-            let parts = text.as_deref().map(sentence).transpose();
+            let parts = text
+                .as_deref()
+                .map(|text| VOCABULARY.sentence(text))
+                .transpose();
             parts.map_err(|why| about(&format!("{what}: {why}")))
         };
 
@@ -289,10 +242,15 @@ fn declared(file: &RulesFile, pack: &[&str]) -> Result<DeclaredRules, String> {
             requirement: name.to_owned(),
             reference: check.reference.clone(),
             statute_reference: check.statute_reference.clone(),
-            satisfied_when: parse(&check.satisfied_when)
+            satisfied_when: VOCABULARY
+                .parse(&check.satisfied_when)
                 .map_err(|why| told("satisfied_when", why))?,
-            satisfied: sentence(&check.satisfied).map_err(|why| told("satisfied", why))?,
-            unsatisfied: sentence(&check.unsatisfied).map_err(|why| told("unsatisfied", why))?,
+            satisfied: VOCABULARY
+                .sentence(&check.satisfied)
+                .map_err(|why| told("satisfied", why))?,
+            unsatisfied: VOCABULARY
+                .sentence(&check.unsatisfied)
+                .map_err(|why| told("unsatisfied", why))?,
             weight: weight(check.weight.unwrap_or(1)).map_err(|why| about(&why))?,
         });
     }
@@ -300,16 +258,14 @@ fn declared(file: &RulesFile, pack: &[&str]) -> Result<DeclaredRules, String> {
     // After parsing, because only the parsed expressions show which names they use.
     for check in &checks {
         let sentences = check.satisfied.iter().chain(&check.unsatisfied);
-        let values = sentences.filter_map(|part| match part {
-            SentencePart::Value(value) => Some(value),
-            SentencePart::Text(_) => None,
-        });
-        let expressions: Vec<&Expression> = values.chain([&check.satisfied_when]).collect();
+        let expressions: Vec<&Expression> =
+            values(sentences).chain([&check.satisfied_when]).collect();
         only_facts(&check.requirement, &expressions)?;
     }
 
     let rules = DeclaredRules { changes, checks };
-    tried_in_time(&rules)?;
+    let trial = rules.clone();
+    tried_in_time(move || tried(&trial))?;
     Ok(rules)
 }
 
@@ -339,82 +295,6 @@ fn only_facts(name: &str, expressions: &[&Expression]) -> Result<(), String> {
     }
 }
 
-/// Parses an expression, and checks the names in it.
-fn parse(text: &str) -> Result<Expression, String> {
-    let program = Program::compile(text).map_err(|error| error.to_string())?;
-    let expression = Expression::of(program.expression())?;
-    let (mut names, mut functions) = (Vec::new(), Vec::new());
-    expression.uses(&mut Vec::new(), &mut names, &mut functions);
-
-    // An unknown name would fail only when a record is evaluated in the vault,
-    // so the author learns of it now.
-    if let Some(unknown) = names.iter().find(|name| !VARIABLES.contains(name)) {
-        let known = VARIABLES.join(", ");
-        return Err(format!("there is no fact {unknown}; there are {known}"));
-    }
-
-    let is_operator = |name: &str| !name.starts_with(|first: char| first.is_ascii_alphabetic());
-    if let Some(unknown) = functions
-        .iter()
-        .find(|name| !is_operator(name) && !FUNCTIONS.contains(name))
-    {
-        let known = FUNCTIONS.join(", ");
-        return Err(format!("there is no function {unknown}; there are {known}"));
-    }
-
-    Ok(expression)
-}
-
-/// Parses a sentence with expressions in braces. Doubled braces are braces.
-fn sentence(text: &str) -> Result<Vec<SentencePart>, String> {
-    let mut parts = Vec::new();
-    let (mut plain, mut rest) = (String::new(), text);
-    while let Some(at) = rest.find(['{', '}']) {
-        plain.push_str(&rest[..at]);
-        let brace = &rest[at..=at];
-        rest = &rest[at + 1..];
-        if let Some(after) = rest.strip_prefix(brace) {
-            plain.push_str(brace);
-            rest = after;
-            continue;
-        }
-
-        let end = rest.find('}').filter(|_| brace == "{");
-        let end = end.ok_or("a brace has no partner; a brace in a sentence is written twice")?;
-        parts.push(SentencePart::Text(std::mem::take(&mut plain)));
-        parts.push(SentencePart::Value(parse(&rest[..end])?));
-
-        rest = &rest[end + 1..];
-    }
-
-    plain.push_str(rest);
-    parts.push(SentencePart::Text(plain));
-    parts.retain(|part| *part != SentencePart::Text(String::new()));
-
-    if parts.is_empty() {
-        Err("it is empty".into())
-    } else {
-        Ok(parts)
-    }
-}
-
-/// Tries the rules for some seconds at most. Here nothing counts their work; in the vault a call ends after 200 ms.
-fn tried_in_time(rules: &DeclaredRules) -> Result<(), String> {
-    let (send, tried_out) = mpsc::channel();
-    let rules = rules.clone();
-
-    // It ends with this process if the rules never do.
-    std::thread::spawn(move || send.send(tried(&rules)));
-    match tried_out.recv_timeout(TRIAL) {
-        Ok(found) => found,
-        Err(RecvTimeoutError::Timeout) => Err(format!(
-            "an empty record takes more than {} seconds, and a call in the vault has 200 ms: simplify the conditions",
-            TRIAL.as_secs()
-        )),
-        Err(RecvTimeoutError::Disconnected) => Err("the conditions cannot be evaluated".into()),
-    }
-}
-
 /// Evaluates the rules on an empty record, and its conditions for types that never fit.
 fn tried(rules: &DeclaredRules) -> Result<(), String> {
     let facts = EnvelopeFacts {
@@ -436,8 +316,8 @@ fn tried(rules: &DeclaredRules) -> Result<(), String> {
 
     // The answer about an empty record means nothing. The caller only measures that it comes.
     let _ = evaluate_with(rules, &facts);
-    let mut conditions = Conditions::new(&facts);
-    conditions.set_check(true, "");
+    let mut conditions = conditions(&facts);
+    set_check(&mut conditions, true, "");
     let changed = rules.changes.iter();
     let changed =
         changed.filter_map(|change| Some((&change.requirement, change.also_when.as_ref()?)));
@@ -445,13 +325,7 @@ fn tried(rules: &DeclaredRules) -> Result<(), String> {
 
     let added = added.map(|check| (&check.requirement, &check.satisfied_when));
     for (name, condition) in changed.chain(added) {
-        // A condition may fail on an empty record and hold on others. Only a wrong type is wrong for all.
-        match conditions.hold(condition) {
-            Err(why) if why.starts_with("it is ") => {
-                return Err(format!("condition of \"{name}\": {why}"));
-            }
-            _ => {}
-        }
+        is_condition(&conditions, name, condition)?;
     }
 
     Ok(())
