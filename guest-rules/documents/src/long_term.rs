@@ -19,7 +19,7 @@ use crate::updating::CheckedUpdates;
 use crate::{DocumentExtension, ExtensionRequest, SignatureData, ValidationData};
 
 /// Limits on the validation data that are read: entries of each kind, and bytes of all together.
-const MAX_ENTRIES: usize = 128;
+const MAX_ENTRIES: usize = 256;
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
 /// Keys of the streams in the store of a document.
@@ -171,7 +171,7 @@ fn array(target: &OverlayTarget, entries: &Dictionary, key: &str) -> Vec<Object>
 ///
 /// # Errors
 ///
-/// `encrypted`, `unreadable` and `over-limit` for the document.
+/// `encrypted` and `unreadable` for the document.
 pub fn validation_data_of(pdf: &[u8]) -> Result<ValidationData> {
     let mut found = ValidationData {
         certificates: Vec::new(),
@@ -199,31 +199,22 @@ pub fn validation_data_of(pdf: &[u8]) -> Result<ValidationData> {
         (LISTS, &mut found.crls),
         (ANSWERS, &mut found.ocsps),
     ] {
-        *list = streams(&document, store, key, &mut room)?;
+        *list = streams(&document, store, key, &mut room);
     }
 
     Ok(found)
 }
 
-/// Reads the streams of an array of the store. Those that cannot be read are left out: they prove nothing.
-fn streams(
-    document: &Document,
-    store: &Dictionary,
-    key: &str,
-    room: &mut usize,
-) -> Result<Vec<Vec<u8>>> {
+/// Reads the streams of an array of the store. Those beyond the limits, or that cannot be read, are left out: they prove
+/// nothing.
+fn streams(document: &Document, store: &Dictionary, key: &str, room: &mut usize) -> Vec<Vec<u8>> {
     let items = store.get(key.as_bytes()).ok();
     let Some(Object::Array(items)) = items.map(|items| resolve_in(document, items)) else {
-        return Ok(Vec::new());
+        return Vec::new();
     };
-    if items.len() > MAX_ENTRIES {
-        return Err(over_limit(format!(
-            "{MAX_ENTRIES} entries of validation data"
-        )));
-    }
 
     let mut read = Vec::new();
-    for item in items {
+    for item in items.iter().take(MAX_ENTRIES) {
         let Object::Stream(stream) = resolve_in(document, item) else {
             continue;
         };
@@ -235,5 +226,5 @@ fn streams(
         read.push(bytes);
     }
 
-    Ok(read)
+    read
 }

@@ -136,7 +136,12 @@ pub(super) async fn seals(app: App, stop: CancellationToken) {
     let period = app.config.sweep_interval.unwrap_or(PERIOD);
     let app = app.at(PriorityClass::Batch);
     while !stop.is_cancelled() {
-        match long_term::sweep(&app, &app.vault).await {
+        let swept = tokio::select! {
+            swept = long_term::sweep(&app, &app.vault) => swept,
+            // Others may let a round wait for minutes. What it did not finish is due again when its lease ends.
+            () = stop.cancelled() => return,
+        };
+        match swept {
             // More seals may be due, so the next round follows without a pause.
             Ok(worked_on) if worked_on > 0 => continue,
             Ok(_) => {}

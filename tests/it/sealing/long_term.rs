@@ -252,6 +252,28 @@ async fn a_seal_is_provable_after_five_and_after_fifteen_years() {
     assert!(said.ends_with("time stamps over the document: 2"), "{said}");
 }
 
+/// The installation was switched off when the time stamp should have been renewed.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ended_time_stamp_is_not_followed_by_another() {
+    let world = World::new(RevocationBehaviour::Right, RevocationBehaviour::Right).await;
+    let app = world.app("seals").await;
+    let id = app.vaulted_envelope().await;
+    let before = wait_for(&app, &id, |seal| seal["level"] == "B-LTA").await;
+
+    let settings = world.settings("seals", 30 * 365);
+    let later = app
+        .as_of_with(11 * YEAR, |config| {
+            config.seal = settings;
+            quick(config);
+        })
+        .await;
+    let state = wait_for(&later, &id, |seal| seal["reason"].is_string()).await;
+    let reason = state["reason"].as_str().unwrap();
+    assert!(reason.contains("time stamp ended at"), "{reason}");
+    assert_eq!(state["provable_until"], before["provable_until"]);
+    assert_eq!(extensions(&later, &id).await.len(), 1);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_seal_without_revocation_data_states_why() {
     for (manner, reason) in [
