@@ -29,6 +29,14 @@ Reads one JSON request a line, writes one JSON answer a line. Requests:
       -> {"intact", "valid", "trusted", "whole": bool, "level": text}
       pyHanko's report on the last signature. With `times` also
       {"time": {"trusted": bool, "at": text}}, or null without a time stamp.
+
+  {"do": "long_term", "path": path, "roots": [paths of PEM certificates],
+   "lists": [paths of lists of revoked certificates],
+   "distrusted": [name of a digest algorithm, year] or null}
+      -> {"verdict": text, "best_time": text, "permitted": bool}
+      pyHanko's validation of the first signature with the long-term data of
+      the document (ETSI EN 319 102-1, 5.6.3), by the clock of this process and
+      without a network. `lists` are those about the newest time stamp.
 """
 
 import collections
@@ -429,7 +437,91 @@ def seal(request):
     return answer
 
 
-DO = {"compare": compare, "survives": survives, "blank": blank, "seal": seal}
+def long_term(request):
+    import asyncio
+    import datetime
+    import logging
+
+    from asn1crypto.crl import CertificateList
+    from pyhanko.keys import load_certs_from_pemder
+    from pyhanko.pdf_utils.reader import PdfFileReader
+    from pyhanko.sign.validation.ades import ades_lta_validation
+    from pyhanko.sign.validation.policy_decl import (
+        LocalKnowledge,
+        PdfSignatureValidationSpec,
+        RevinfoOnlineFetchingRule,
+        RevocationInfoGatheringSpec,
+        SignatureValidationSpec,
+    )
+    from pyhanko_certvalidator.context import CertValidationPolicySpec
+    from pyhanko_certvalidator.policy_decl import (
+        REQUIRE_REVINFO,
+        AlgorithmUsageConstraint,
+        CertRevTrustPolicy,
+        DisallowWeakAlgorithmsPolicy,
+    )
+    from pyhanko_certvalidator.registry import SimpleTrustManager
+    from pyhanko_certvalidator.revinfo.archival import CRLContainer
+
+    class Algorithms(DisallowWeakAlgorithmsPolicy):
+        """Distrusts a digest algorithm from a year on."""
+
+        def refusal(self, name, moment):
+            distrusted, year = request.get("distrusted") or (None, 1)
+            end = datetime.datetime(year, 1, 1, tzinfo=datetime.timezone.utc)
+            if name is None or name != distrusted or (moment is not None and moment < end):
+                return None
+            return AlgorithmUsageConstraint(
+                allowed=False, not_allowed_after=end, failure_reason=f"{name} is distrusted")
+
+        def digest_algorithm_allowed(self, algo, moment):
+            refusal = self.refusal(algo["algorithm"].native, moment)
+            # A refusal counts as false.
+            return super().digest_algorithm_allowed(algo, moment) if refusal is None else refusal
+
+        def signature_algorithm_allowed(self, algo, moment, public_key):
+            try:
+                name = algo.hash_algo
+            except ValueError:
+                # The digest algorithm is named apart from the signature.
+                name = None
+            refusal = self.refusal(name, moment)
+            if refusal is not None:
+                return refusal
+            return super().signature_algorithm_allowed(algo, moment, public_key)
+
+    logging.disable(logging.CRITICAL)
+    lists = []
+    for path in request["lists"]:
+        with open(path, "rb") as file:
+            lists.append(CRLContainer(CertificateList.load(file.read())))
+    policy = CertValidationPolicySpec(
+        trust_manager=SimpleTrustManager.build(
+            trust_roots=list(load_certs_from_pemder(request["roots"]))),
+        revinfo_policy=CertRevTrustPolicy(REQUIRE_REVINFO),
+        algorithm_usage_policy=Algorithms(),
+    )
+    specification = PdfSignatureValidationSpec(SignatureValidationSpec(
+        cert_validation_policy=policy,
+        revinfo_gathering_policy=RevocationInfoGatheringSpec(RevinfoOnlineFetchingRule.LOCAL_ONLY),
+        local_knowledge=LocalKnowledge(known_crls=lists),
+    ))
+    with open(request["path"], "rb") as file:
+        signature = PdfFileReader(file).embedded_signatures[0]
+        result = asyncio.run(ades_lta_validation(signature, specification))
+        summary = signature.summarise_integrity_info()
+    return {
+        "verdict": str(result.ades_subindic),
+        "why": result.failure_msg,
+        "best_time": result.best_signature_time.strftime("%Y-%m-%dT%H:%M:%S.000Z"),
+        "permitted": summary["docmdp_ok"],
+    }
+
+
+DO = {
+    "compare": compare, "survives": survives, "blank": blank, "seal": seal,
+    "long_term": long_term,
+}
 
 for line in sys.stdin:
     request = json.loads(line)

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use holdfast_adapters::delivery::guard::{self, AllowedAddresses, DnsLookup, SystemLookup};
+use holdfast_adapters::delivery::revocation::RevocationFetcher;
 use holdfast_adapters::delivery::sender::{SenderError, WebhookSender};
 use holdfast_adapters::files::{Files, FilesError, OpenTransfers};
 use holdfast_adapters::mail::MailSender;
@@ -259,7 +260,9 @@ pub async fn start_with_lookup(
         .clone()
         .with_networks(&config.providers.allow_networks);
     let http = guard::client(public)?;
-    let own_http = guard::client(own)?;
+    let own_http = guard::client(own.clone())?;
+    // The operator chose the authorities whose certificates name these places.
+    let revocation = RevocationFetcher::new(own)?;
 
     let webhooks = WebhookSender::new(&config.webhooks, lookup)?;
     let compiling = &config.components;
@@ -318,6 +321,7 @@ pub async fn start_with_lookup(
         vault: Arc::new(Vault {
             sealing,
             timestamps,
+            revocation,
             log: Arc::default(),
             copies: CopyCache::default(),
             locks: EnvelopeLocks::default(),

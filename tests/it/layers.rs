@@ -448,6 +448,14 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "seal_states.rs",
+        &[
+            // A changed setting, and the operator's health check.
+            "update seal_state set due_at",
+            "select count(*) as ending,",
+        ],
+    ),
+    (
         "lib.rs",
         &[
             "select org_id from organization limit 1",

@@ -7,14 +7,15 @@
 
 use crate::contract::bindings;
 use crate::contract::bindings::exports::holdfast::documents::{
-    completion, copies, documents, excerpts, form_fields, handwriting, signatures, sources, values,
-    variables, vaulting, watermarks, wording,
+    completion, copies, documents, excerpts, form_fields, handwriting, long_term, signatures,
+    sources, values, variables, vaulting, watermarks, wording,
 };
 use crate::{
-    Area, BoxedValue, CompletionFacts, CustodyFacts, CustodySheet, DocumentError, FilledField,
-    FlowingField, FormField, FoundSignatures, MarkRequest, MarkWords, Marked, Misfit, PageImage,
-    Picture, SealRequest, SealSpace, SettledDocument, SignatureHandling, VariableValue,
-    VaultCopies, VaultRequest, WatermarkRequest, WrittenField,
+    Area, BoxedValue, CompletionFacts, CustodyFacts, CustodySheet, DocumentError,
+    DocumentExtension, ExtensionRequest, FilledField, FlowingField, FormField, FoundSignatures,
+    MarkRequest, MarkWords, Marked, Misfit, PageImage, Picture, SealRequest, SealSpace,
+    SettledDocument, SignatureHandling, ValidationData, VariableValue, VaultCopies, VaultRequest,
+    WatermarkRequest, WrittenField,
 };
 
 struct DocumentsComponent;
@@ -156,6 +157,16 @@ impl variables::Guest for DocumentsComponent {
 
     fn replace(document: Vec<u8>, values: Vec<VariableValue>) -> Result<Vec<u8>, DocumentError> {
         crate::replace_variables(&document, values)
+    }
+}
+
+impl long_term::Guest for DocumentsComponent {
+    fn extend(pdf: Vec<u8>, request: ExtensionRequest) -> Result<DocumentExtension, DocumentError> {
+        crate::extend(pdf, &request)
+    }
+
+    fn validation_data_of(pdf: Vec<u8>) -> Result<ValidationData, DocumentError> {
+        crate::validation_data_of(&pdf)
     }
 }
 

@@ -22,6 +22,9 @@ pub use bindings::exports::holdfast::documents::completion::{
 pub use bindings::exports::holdfast::documents::copies::SignatureHandling;
 pub use bindings::exports::holdfast::documents::form_fields::{FormField, FormFieldKind};
 pub use bindings::exports::holdfast::documents::handwriting::{HandwritingStyle, WrittenField};
+pub use bindings::exports::holdfast::documents::long_term::{
+    DocumentExtension, ExtensionRequest, SignatureData, ValidationData,
+};
 pub use bindings::exports::holdfast::documents::signatures::{
     FoundSignature, FoundSignatures, LaterChange, SignatureCoverage,
 };

@@ -6,7 +6,7 @@
 //! pictures as documents ([`picture_to_pdf`]), page images ([`page_image`]) and parts of them
 //! ([`excerpt`]), joined documents
 //! ([`merge`]), earlier signatures
-//! ([`signatures`]), form fields ([`form_fields`]), removed tags ([`strip_tags`]), the custody record ([`custody_record`])
+//! ([`signatures`]), validation data and time stamps behind a seal ([`extend`], [`validation_data_of`]), form fields ([`form_fields`]), removed tags ([`strip_tags`]), the custody record ([`custody_record`])
 //! and the certificate of completion ([`completion_certificate`]). Of documents of word processors, only variables are
 //! read and written ([`find_variables`], [`replace_variables`]).
 //!
@@ -34,6 +34,7 @@ mod fit;
 mod flatten;
 mod form_fields;
 mod geometry;
+mod long_term;
 mod look;
 mod marks;
 mod merge;
@@ -65,17 +66,18 @@ pub use anew::write_anew;
 pub use completion::completion_certificate;
 pub use contract::{
     Area, BoxedValue, CheckResult, CompletionFacts, Continuation, CopyKind, CopyWords,
-    CustodyFacts, CustodySection, CustodySheet, DocumentError, FieldValue, FilledField,
-    FlowingField, FormField, FormFieldKind, FoundSignature, FoundSignatures, HandwritingStyle,
-    LaterChange, MarkRequest, MarkWords, Marked, Misfit, PageImage, Party, Picture, PictureFormat,
-    RepairedDocument, SealRequest, SealSpace, SettledDocument, SignatureAppearance,
-    SignatureCoverage, SignatureHandling, SignerSummary, SourceWarning, TableColumn, TableRow,
-    TimelineEntry, TypedSignature, VariableValue, VaultCopies, VaultRequest, WatermarkRequest,
-    WrittenField,
+    CustodyFacts, CustodySection, CustodySheet, DocumentError, DocumentExtension, ExtensionRequest,
+    FieldValue, FilledField, FlowingField, FormField, FormFieldKind, FoundSignature,
+    FoundSignatures, HandwritingStyle, LaterChange, MarkRequest, MarkWords, Marked, Misfit,
+    PageImage, Party, Picture, PictureFormat, RepairedDocument, SealRequest, SealSpace,
+    SettledDocument, SignatureAppearance, SignatureCoverage, SignatureData, SignatureHandling,
+    SignerSummary, SourceWarning, TableColumn, TableRow, TimelineEntry, TypedSignature,
+    ValidationData, VariableValue, VaultCopies, VaultRequest, WatermarkRequest, WrittenField,
 };
 pub use custody::{custody_record, worded_custody_record};
 pub use fill::{fill, fill_written};
 pub use form_fields::form_fields;
+pub use long_term::{extend, validation_data_of};
 pub use marks::{mark, worded_mark};
 pub use merge::merge;
 pub use picture::picture_to_pdf;

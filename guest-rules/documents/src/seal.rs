@@ -16,7 +16,7 @@ use crate::updating::CheckedUpdates;
 use crate::{SealRequest, SealSpace};
 
 /// Limit on the bytes of a signature with its certificates and time stamp.
-const MAX_SIGNATURE_BYTES: u32 = 64 * 1024;
+pub(crate) const MAX_SIGNATURE_BYTES: u32 = 64 * 1024;
 
 /// Placeholder for a number of the byte range until the length of the file is known: ten digits,
 /// the widest number in a PDF that this component writes.
@@ -99,21 +99,39 @@ fn add_field(
     at: &CalendarTime,
     request: &SealRequest,
 ) -> Result<()> {
+    let mut signature = empty_signature("Sig", "ETSI.CAdES.detached", request.signature_bytes);
+    signature.set("M", Object::string_literal(at.in_pdf()));
+    signature.set("Name", text_string(&request.name));
+    signature.set("Reason", text_string(&request.reason));
+
+    // No earlier seal was made at this length, so the name is unique in the document.
+    add_invisible_field(target, page, &format!("Seal-{length}"), signature)
+}
+
+/// Makes a signature whose byte range and contents are still to be written.
+pub(crate) fn empty_signature(kind: &str, format: &str, bytes: u32) -> Dictionary {
     let mut signature = Dictionary::new();
-    signature.set("Type", "Sig");
+    signature.set("Type", kind);
     signature.set("Filter", "Adobe.PPKLite");
-    signature.set("SubFilter", "ETSI.CAdES.detached");
+    signature.set("SubFilter", format);
     // The first range begins with the file: a signature over a part would protect only that part.
     let placeholder = Object::Integer(PLACEHOLDER as i64);
     let mut range = vec![placeholder; 4];
     range[0] = Object::Integer(0);
 
     signature.set("ByteRange", range);
-    let empty = vec![0; request.signature_bytes as usize];
+    let empty = vec![0; bytes as usize];
     signature.set("Contents", Object::String(empty, StringFormat::Hexadecimal));
-    signature.set("M", Object::string_literal(at.in_pdf()));
-    signature.set("Name", text_string(&request.name));
-    signature.set("Reason", text_string(&request.reason));
+    signature
+}
+
+/// Adds an invisible field with a signature to a page and to the form.
+pub(crate) fn add_invisible_field(
+    target: &mut OverlayTarget,
+    page: ObjectId,
+    name: &str,
+    signature: Dictionary,
+) -> Result<()> {
     let signature = target.add(signature)?;
 
     let mut looks = Dictionary::new();
@@ -128,7 +146,7 @@ fn add_field(
     widget.set("Type", "Annot");
     widget.set("Subtype", "Widget");
     widget.set("FT", "Sig");
-    widget.set("T", Object::string_literal(field_name(length)));
+    widget.set("T", Object::string_literal(name));
     widget.set("Rect", vec![0.into(), 0.into(), 0.into(), 0.into()]);
 
     // Annotation flags Print and Locked: the invisible field cannot be moved or deleted.
@@ -140,11 +158,6 @@ fn add_field(
 
     append(target, page, b"Annots", widget)?;
     enter_in_form(target, widget)
-}
-
-/// Returns a name that is unique in the document, because no earlier seal was made at this length.
-fn field_name(length: usize) -> String {
-    format!("Seal-{length}")
 }
 
 /// Appends a reference to an array of a dictionary, which may itself be a reference.
@@ -164,10 +177,7 @@ fn append(target: &mut OverlayTarget, owner: ObjectId, key: &[u8], item: ObjectI
 
 /// Adds the field to the document's form, which is created if there is none (ISO 32000-1, 12.7.2).
 fn enter_in_form(target: &mut OverlayTarget, widget: ObjectId) -> Result<()> {
-    let catalog = match target.document().trailer.get(b"Root") {
-        Ok(Object::Reference(id)) => *id,
-        _ => return Err(unreadable("the document has no catalog")),
-    };
+    let catalog = catalog_of(target)?;
     let form = target
         .dictionary(catalog)
         .and_then(|catalog| catalog.get(b"AcroForm").ok())
@@ -196,12 +206,24 @@ fn enter_in_form(target: &mut OverlayTarget, widget: ObjectId) -> Result<()> {
     Ok(())
 }
 
+/// Returns the id of the catalog.
+pub(crate) fn catalog_of(target: &OverlayTarget) -> Result<ObjectId> {
+    match target.document().trailer.get(b"Root") {
+        Ok(Object::Reference(id)) => Ok(*id),
+        _ => Err(unreadable("the document has no catalog")),
+    }
+}
+
 /// Finds the empty space in the update appended after `length` bytes, and writes the byte range
 /// around it. Returns the position of the space in the whole document.
 ///
 /// New objects follow the changed ones, which hold content from the upload and may imitate a
 /// placeholder. The last match is therefore the real one.
-fn locate(appended: &mut [u8], length: usize, signature_bytes: usize) -> Result<Range<usize>> {
+pub(crate) fn locate(
+    appended: &mut [u8],
+    length: usize,
+    signature_bytes: usize,
+) -> Result<Range<usize>> {
     let lost = || other("the place of the signature was lost");
     let hexadecimal = [&b"<"[..], &vec![b'0'; 2 * signature_bytes], b">"].concat();
     let start = length + find_last(appended, &hexadecimal).ok_or_else(lost)?;

@@ -48,6 +48,7 @@ pub async fn run(app: App, stop: CancellationToken) {
     ));
     let witnesses = tokio::spawn(log::cosignatures::run(app.core.clone(), stop.clone()));
     let sweeps = tokio::spawn(periodic::sweep(app.clone(), stop.clone()));
+    let seals = tokio::spawn(periodic::seals(app.clone(), stop.clone()));
     let polls = tokio::spawn(periodic::poll(app.clone(), stop.clone()));
     let webhooks = tokio::spawn(webhooks::run(app.clone(), node, stop.clone()));
     let activations = tokio::spawn(components::follow(
@@ -66,6 +67,7 @@ pub async fn run(app: App, stop: CancellationToken) {
         ("log", sequencer),
         ("witnesses", witnesses),
         ("sweeps", sweeps),
+        ("seals", seals),
         ("polls", polls),
         ("webhooks", webhooks),
         ("activations", activations),

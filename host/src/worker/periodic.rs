@@ -20,7 +20,7 @@ use holdfast_service::control::transfers;
 use holdfast_service::signing::drawings;
 use holdfast_service::signing::expiry;
 use holdfast_service::signing::provider_poll;
-use holdfast_service::vault::{integrity, orphans};
+use holdfast_service::vault::{integrity, long_term, orphans};
 use holdfast_service::{App, installation, retention, tapes, test_mode};
 use holdfast_store as store;
 
@@ -122,6 +122,30 @@ pub(super) async fn sweep(app: App, stop: CancellationToken) {
         // More files may be due, so the next round follows without a pause.
         if looked > 0 {
             continue;
+        }
+
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = tokio::time::sleep(period) => {}
+        }
+    }
+}
+
+/// Keeps seals provable. Authorities and the places of revocation data may be slow, so this has a loop of its own.
+pub(super) async fn seals(app: App, stop: CancellationToken) {
+    let period = app.config.sweep_interval.unwrap_or(PERIOD);
+    let app = app.at(PriorityClass::Batch);
+    while !stop.is_cancelled() {
+        let swept = tokio::select! {
+            swept = long_term::sweep(&app, &app.vault) => swept,
+            // Others may let a round wait for minutes. What it did not finish is due again when its lease ends.
+            () = stop.cancelled() => return,
+        };
+        match swept {
+            // More seals may be due, so the next round follows without a pause.
+            Ok(worked_on) if worked_on > 0 => continue,
+            Ok(_) => {}
+            Err(error) => tracing::error!(%error, "due seals could not be found"),
         }
 
         tokio::select! {

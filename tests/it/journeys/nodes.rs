@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::journeys::crash::{CrashDrill, kills};
+use crate::support::authority::libfaketime;
 use crate::support::postgres;
 use crate::support::process::{ServerHome, ServerProcess, this_program};
 use crate::support::proxy::{FaultyProxy, NetworkCondition};
@@ -266,12 +267,7 @@ async fn a_jumping_clock_only_causes_log_messages() {
     let set = |offset: &str| std::fs::write(&clock, format!("{offset}\n")).unwrap();
     set("+0");
 
-    let library = std::fs::read_dir("/usr/lib")
-        .unwrap()
-        .flatten()
-        .map(|entry| entry.path().join("faketime/libfaketimeMT.so.1"))
-        .find(|library| library.exists())
-        .expect("libfaketime is missing: run `tests/set-up test`");
+    let library = libfaketime();
     let began = holdfast::domain::clock::Clock::default().now();
 
     cluster.nodes[0].start(&[], &[]);

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -11,6 +13,8 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use axum::routing::post;
 use tempfile::TempDir;
+
+use super::revocation::FakeCertificateAuthority;
 
 const CONFIG: &str = "
 [req]
@@ -54,6 +58,7 @@ pub enum AuthorityBehaviour {
 pub struct FakeTimestampAuthority {
     pub url: String,
     folder: TempDir,
+    state: Arc<AuthorityState>,
 }
 
 struct AuthorityState {
@@ -61,6 +66,8 @@ struct AuthorityState {
     manner: AuthorityBehaviour,
     /// OpenSSL's files have fixed names.
     one_at_a_time: tokio::sync::Mutex<()>,
+    /// How far its clock is ahead, in seconds.
+    ahead: AtomicU64,
 }
 
 impl FakeTimestampAuthority {
@@ -112,18 +119,44 @@ impl FakeTimestampAuthority {
             purpose,
         ];
         openssl(at, &[&common[..], key, &own, &by].concat());
+        Self::serve(folder, manner).await
+    }
 
+    /// Starts an authority with a certificate of another one, for so many days.
+    pub async fn certified_by(authority: &FakeCertificateAuthority, days: u32) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        let settings = CONFIG.replace("= sha256\n", &format!("= {}\n", authority.digest));
+        std::fs::write(at.join("openssl.cnf"), settings).unwrap();
+        std::fs::write(at.join("serial"), "01").unwrap();
+
+        let (key, certificates) = authority.certify("Example Time", "stamps", days);
+        std::fs::copy(key, at.join("own.key")).unwrap();
+        std::fs::copy(certificates, at.join("own.pem")).unwrap();
+        std::fs::copy(authority.root(), at.join("root.pem")).unwrap();
+        Self::serve(folder, AuthorityBehaviour::Right).await
+    }
+
+    async fn serve(folder: TempDir, manner: AuthorityBehaviour) -> Self {
         let state = Arc::new(AuthorityState {
-            folder: at.to_owned(),
+            folder: folder.path().to_owned(),
             manner,
             one_at_a_time: tokio::sync::Mutex::default(),
+            ahead: AtomicU64::default(),
         });
-        let router = Router::new().route("/", post(answer)).with_state(state);
+        let router = Router::new()
+            .route("/", post(answer))
+            .with_state(state.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
 
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Self { url, folder }
+        Self { url, folder, state }
+    }
+
+    /// Sets its clock ahead.
+    pub fn advance(&self, ahead: Duration) {
+        self.state.ahead.store(ahead.as_secs(), Ordering::Relaxed);
     }
 
     /// Returns the path of its root certificate.
@@ -194,7 +227,8 @@ async fn answer(State(state): State<Arc<AuthorityState>>, query: Bytes) -> impl 
         );
     }
 
-    openssl(at, &[&reply[..], &to].concat());
+    let ahead = Duration::from_secs(state.ahead.load(Ordering::Relaxed));
+    openssl_ahead(at, ahead, &[&reply[..], &to].concat());
     let reply = std::fs::read(at.join("reply")).unwrap();
     (200.try_into().unwrap(), kind, reply.into())
 }
@@ -210,13 +244,39 @@ fn refused(folder: &Path, arguments: &[&str]) -> Vec<u8> {
 
 /// Runs OpenSSL, which `tests/set-up` installs.
 pub fn openssl(folder: &Path, arguments: &[&str]) {
-    let output = Command::new("openssl")
+    openssl_ahead(folder, Duration::ZERO, arguments);
+}
+
+/// Runs OpenSSL with its clock ahead.
+pub fn openssl_ahead(folder: &Path, ahead: Duration, arguments: &[&str]) {
+    let output = with_clock("openssl", ahead)
         .current_dir(folder)
         .args(arguments)
         .output()
         .expect("openssl: run tests/set-up test");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {said}");
+}
+
+/// Returns a command that sees a clock that is ahead.
+pub fn with_clock(program: impl AsRef<std::ffi::OsStr>, ahead: Duration) -> Command {
+    let mut command = Command::new(program);
+    if !ahead.is_zero() {
+        command
+            .env("LD_PRELOAD", libfaketime())
+            .env("FAKETIME", format!("+{}", ahead.as_secs()));
+    }
+    command
+}
+
+/// Returns the library that shows programs another time.
+pub fn libfaketime() -> PathBuf {
+    std::fs::read_dir("/usr/lib")
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.path().join("faketime/libfaketimeMT.so.1"))
+        .find(|library| library.exists())
+        .expect("libfaketime is missing: run `tests/set-up test`")
 }
 
 /// Computes an HMAC-SHA256 in hexadecimal with OpenSSL.

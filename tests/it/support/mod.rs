@@ -25,6 +25,7 @@ pub mod processor;
 pub mod proxy;
 pub mod receiver;
 mod requests;
+pub mod revocation;
 pub mod rewrite;
 pub mod s3;
 pub mod sigstore;

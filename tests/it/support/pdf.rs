@@ -1,9 +1,11 @@
 //! Small generated PDFs, and readers that check a PDF: poppler and pyHanko.
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
+use super::authority::with_clock;
 use crate::builder::PdfBuilder;
 
 /// Extracts the text of a PDF with `pdftotext`.
@@ -131,6 +133,33 @@ fn inspect_seal(pdf: &[u8], mut request: serde_json::Value) -> serde_json::Value
     ask_readers(&request)
 }
 
+/// Returns the report of poppler's `pdfsig` on a document's signatures, by a clock that is ahead.
+pub fn signatures_at(pdf: &[u8], ahead: Duration) -> String {
+    let file = written(pdf);
+    let output = with_clock("pdfsig", ahead)
+        .arg("-nocert")
+        .arg(file.path())
+        .output()
+        .expect("pdfsig is missing: run `apt-get install poppler-utils`");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Returns pyHanko's report on the first signature and the long-term data of a document, by a clock that is ahead. `lists` are
+/// those of revoked certificates about the newest time stamp.
+pub fn long_term(
+    pdf: &[u8],
+    ahead: Duration,
+    roots: &[PathBuf],
+    lists: &[PathBuf],
+    distrusted: Option<(&str, u32)>,
+) -> serde_json::Value {
+    let file = written(pdf);
+    let request = serde_json::json!({
+        "do": "long_term", "path": file.path(), "roots": roots, "lists": lists, "distrusted": distrusted,
+    });
+    ask_readers_at(&request, ahead)
+}
+
 /// Returns grey pages with the sizes of a document's pages; none if MuPDF cannot read it.
 pub fn blank(like: &[u8]) -> Option<Vec<u8>> {
     let (like, made) = (written(like), written(&[]));
@@ -168,8 +197,12 @@ fn written(pdf: &[u8]) -> tempfile::NamedTempFile {
 }
 
 fn ask_readers(request: &serde_json::Value) -> serde_json::Value {
+    ask_readers_at(request, Duration::ZERO)
+}
+
+fn ask_readers_at(request: &serde_json::Value, ahead: Duration) -> serde_json::Value {
     let python = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../pdf-readers/bin/python");
-    let mut readers = Command::new(python)
+    let mut readers = with_clock(python, ahead)
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/readers.py"))
         .env("HOLDFAST_LINES", "1")
         .env("HOLDFAST_PAGES", "60")

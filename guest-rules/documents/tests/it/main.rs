@@ -17,6 +17,7 @@ mod fill;
 mod fixtures;
 mod form_fields;
 mod hostile;
+mod long_term;
 mod marks;
 mod merging;
 mod pages;

@@ -13,8 +13,8 @@ use super::error::{CallFailure, ComponentError};
 use super::rules::document_values::{BoxedValue, FlowingField, Misfit};
 use super::rules::handwriting::{HandwritingStyle, WrittenField};
 use super::rules::{
-    completion, copies, documents, early_handwriting, field_rules, form_fields, found, placement,
-    sources, variables, vaulting, watermarks, wording, wordings,
+    completion, copies, documents, early_handwriting, field_rules, form_fields, found, long_term,
+    placement, sources, variables, vaulting, watermarks, wording, wordings,
 };
 use super::slot::{ComponentHandle, ComponentWorld, active};
 use holdfast_base::fair_queue::{FairQueue, WorkOwner};
@@ -439,6 +439,16 @@ impl Documents {
             document: Bytes => &document,
             values: Vec<variables::VariableValue> => &values
         ) -> Vec<u8>, documents::DocumentError;
+    }
+    calls! { long_term.holdfast_documents_long_term:
+        /// Adds validation data, and an empty placeholder for a time stamp.
+        fn extend = call_extend(
+            pdf: Bytes => &pdf,
+            request: long_term::ExtensionRequest => &request
+        ) -> long_term::DocumentExtension, documents::DocumentError;
+        /// Returns the validation data that a document has.
+        fn validation_data = call_validation_data_of(pdf: Bytes => &pdf)
+            -> long_term::ValidationData, documents::DocumentError;
     }
     calls! { excerpts.holdfast_documents_excerpts:
         /// Renders the surroundings of a place, with a frame around it. `width` is that of the whole page in pixels.

@@ -34,6 +34,9 @@ pub struct LedgerEntry {
 /// the hash of the certificate.
 pub const CERTIFIED: &str = "compliance.certified";
 
+/// Ledger action of validation data or a time stamp that were added behind a seal.
+pub const SEAL_EXTENDED: &str = "seal.extended";
+
 /// Chain of the installation's component ledger.
 pub const INSTALLATION: &str = "installation";
 

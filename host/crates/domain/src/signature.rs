@@ -1,8 +1,42 @@
-//! Signatures that a document had before holdfast received it. They are reported, never claimed
-//! as ours.
+//! Signatures that a document had before holdfast received it, which are reported and never claimed
+//! as ours; and levels of our own seals.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::envelope::words;
+
+words! {
+    /// Level of a seal (PAdES, ETSI EN 319 142-1). Each one includes those before it: `B-T` has a trusted time,
+    /// `B-LT` the certificates and statements about their revocation, `B-LTA` a time stamp over all of it.
+    SealLevel {
+        Signature = "B-B",
+        Time = "B-T",
+        Validation = "B-LT",
+        Archive = "B-LTA",
+    }
+}
+
+words! {
+    /// Digest algorithm of a time stamp.
+    DigestAlgorithm {
+        Sha256 = "sha256",
+        Sha384 = "sha384",
+        Sha512 = "sha512",
+    }
+}
+
+/// What a seal proves, and for how long.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SealState {
+    /// Level that was reached so far.
+    pub level: SealLevel,
+    /// Why the level is not higher, where something is missing.
+    pub reason: Option<String>,
+    /// When the certificate of the newest time stamp ends. A new time stamp is added half a year before.
+    pub provable_until: Option<Timestamp>,
+}
 
 /// Result of verifying one signature of a received document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,7 +63,8 @@ pub struct ExistingSignature {
     pub covers: SignedPart,
     pub changes_after_signing: LaterChange,
     /// `PAdES-B`, `PAdES-T`, `PAdES-LT` or `PAdES-LTA` (ETSI EN 319 142-1); `CMS-…` for signatures
-    /// that do not meet PAdES. Absent for time stamps and where it cannot be determined.
+    /// that do not meet PAdES. `LT` if the document has statements about the revocation of each certificate
+    /// of the signature and of its time stamp. Absent for time stamps and where it cannot be determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
     pub trust: SignatureTrust,

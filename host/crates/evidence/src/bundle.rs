@@ -13,7 +13,7 @@ use bytes::Bytes;
 use super::archive::{Archive, ArchiveLimits, is_unsafe};
 use super::formats::{
     AUTHORITATIVE, CERTIFICATE, COMPONENT_LEDGER, COMPONENTS, COPY, CUSTODY_RECORD, CustodyLedger,
-    DISCLOSURES, EVIDENCE_COPY, FACTS, LEDGER, NOTICE,
+    DISCLOSURES, EVIDENCE_COPY, FACTS, LEDGER, NOTICE, SEAL_UPDATES,
 };
 use super::report::ReportFinding;
 use holdfast_domain::component::ComponentIdentity;
@@ -30,7 +30,7 @@ const LIMITS: ArchiveLimits = ArchiveLimits {
     total: 1024 * 1024 * 1024,
 };
 /// Files in the top folder of a bundle.
-const FILES: [&str; 9] = [
+const FILES: [&str; 10] = [
     AUTHORITATIVE,
     EVIDENCE_COPY,
     COPY,
@@ -39,6 +39,7 @@ const FILES: [&str; 9] = [
     LEDGER,
     COMPONENT_LEDGER,
     FACTS,
+    SEAL_UPDATES,
     NOTICE,
 ];
 /// Folders of a bundle, the ending of the files in them, which are named by their SHA-256, and the

@@ -12,6 +12,7 @@ use holdfast_domain::signature::{
 use x509_cert::Certificate;
 
 use crate::ber;
+use crate::revocation::ValidationData;
 use crate::seal::{SIGNING_CERTIFICATE_V2, TIME_STAMP_TOKEN, fingerprint};
 use crate::signed;
 use crate::stamp;
@@ -53,8 +54,8 @@ pub struct UnverifiedSignature {
 pub struct UnverifiedSignatures {
     /// Changes permitted by the author's certification: 1 none, 2 form fields, 3 annotations too.
     pub certification_level: Option<u8>,
-    /// The document holds revocation data.
-    pub revocation_data: bool,
+    /// Certificates and statements about their revocation that the document holds.
+    pub validation_data: ValidationData,
     /// Each signature.
     pub signatures: Vec<UnverifiedSignature>,
 }
@@ -86,14 +87,11 @@ pub fn verify(
             .skip(index + 1)
             .any(|later| later.kind == SignatureKind::TimeStamp && later.problem.is_none())
     };
+    let roots = roots.map(TrustRoots::certificates).unwrap_or_default();
     let describe = |(index, verified): (usize, &Verified)| {
         let signature = &found.signatures[index];
-        verified.described(
-            signature,
-            permitted,
-            stamped_later(index),
-            found.revocation_data,
-        )
+        let is_covered = verified.is_covered(&found.validation_data, &roots);
+        verified.described(signature, permitted, stamped_later(index), is_covered)
     };
 
     verified.iter().enumerate().map(describe).collect()
@@ -114,6 +112,8 @@ struct Verified {
     stamp: Option<Timestamp>,
     names_certificate: bool,
     trust: SignatureTrust,
+    /// Certificates of the signature, and of its time stamp: each time the signer's first.
+    certificates: Vec<Vec<Certificate>>,
 }
 
 impl Verified {
@@ -135,6 +135,7 @@ impl Verified {
             stamp: None,
             names_certificate: false,
             trust: SignatureTrust::NotChecked,
+            certificates: Vec::new(),
         };
 
         // The result keeps the parts that were read before the problem, such as the name of the signer.
@@ -166,6 +167,7 @@ impl Verified {
         let (signer, certificate) = signed::signer(&message).map_err(unknown)?;
         self.signer = Some(certificate.tbs_certificate.subject.to_string());
         self.certificate = fingerprint(certificate).ok();
+        self.certificates.push(carried(&message, certificate));
 
         let covered = covered(pdf, &signature.ranges)
             .ok_or_else(|| unknown("its byte range lies outside the document".into()))?;
@@ -194,7 +196,10 @@ impl Verified {
                 signed::verify(signer, certificate).map_err(altered)?;
                 self.names_certificate = names_certificate(signer);
 
-                self.stamp = time_of(signer);
+                if let Some((at, certificates)) = time_of(signer) {
+                    self.stamp = Some(at);
+                    self.certificates.push(certificates);
+                }
             }
         }
 
@@ -204,12 +209,24 @@ impl Verified {
         Ok(())
     }
 
+    /// Whether the data of the document show that no certificate of the signature, and of its time stamp, was revoked.
+    fn is_covered(&self, data: &ValidationData, roots: &[Certificate]) -> bool {
+        let is_covered = |certificates: &Vec<Certificate>| {
+            let known = [certificates.as_slice(), roots].concat();
+            certificates
+                .first()
+                .is_some_and(|signer| data.cover(signer, &known))
+        };
+        // Without data nothing has to be verified, which takes time.
+        !data.is_empty() && self.certificates.iter().all(is_covered)
+    }
+
     fn described(
         &self,
         signature: &UnverifiedSignature,
         permitted: LaterChange,
         stamped_later: bool,
-        revocation_data: bool,
+        is_covered: bool,
     ) -> ExistingSignature {
         let (status, problem) = match &self.problem {
             Some(SignatureProblem::Altered(why)) => (SignatureStatus::Altered, Some(why.clone())),
@@ -234,7 +251,7 @@ impl Verified {
             };
             // The levels of ETSI EN 319 142-1 build on each other: time, then
             // revocation data, then a stamp over both.
-            let level = match (stamped, revocation_data, stamped_later) {
+            let level = match (stamped, is_covered, stamped_later) {
                 (true, true, true) => "LTA",
                 (true, true, false) => "LT",
                 (true, false, _) => "T",
@@ -312,19 +329,25 @@ fn names_certificate(signer: &SignerInfo) -> bool {
         .any(|oid| signed::attribute(signer, oid).is_some())
 }
 
-/// Returns the time of the signature's time stamp, if it has one that holds.
-fn time_of(signer: &SignerInfo) -> Option<Timestamp> {
+/// Returns the certificates of a message, the signer's first.
+fn carried(message: &SignedData, signer: &Certificate) -> Vec<Certificate> {
+    let own = std::iter::once(signer.clone());
+    own.chain(signed::certificates(message)).collect()
+}
+
+/// Returns the time of the signature's time stamp, if it has one that holds, and its certificates.
+fn time_of(signer: &SignerInfo) -> Option<(Timestamp, Vec<Certificate>)> {
     let attributes = signer.unsigned_attrs.as_ref()?;
     let attribute = attributes
         .iter()
         .find(|attribute| attribute.oid == TIME_STAMP_TOKEN)?;
     let token = attribute.values.get(0)?.to_der().ok()?;
     let message = signed::read(&token).ok()?;
-    let (info, _) = stamp::opened(&message).ok()?;
+    let (info, certificate) = stamp::opened(&message).ok()?;
     let about = stamp::is_about(&info, signer.signature.as_bytes()).ok()?;
 
     // The token lies outside of the signature, so it counts only if it stamps this very signature.
-    about.then(|| stamp::time(&info))
+    about.then(|| (stamp::time(&info), carried(&message, certificate)))
 }
 
 fn trust(
@@ -366,7 +389,7 @@ mod tests {
     fn verified(signature: UnverifiedSignature) -> ExistingSignature {
         let found = UnverifiedSignatures {
             certification_level: None,
-            revocation_data: false,
+            validation_data: ValidationData::default(),
             signatures: vec![signature],
         };
         verify(b"", &found, None, Timestamp::from_millis(0)).remove(0)

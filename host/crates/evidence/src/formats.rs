@@ -26,6 +26,8 @@ pub const LEDGER: &str = "custody-ledger.json";
 pub const COMPONENT_LEDGER: &str = "component-ledger.json";
 /// File of the facts of the contract, with the map that they were read with.
 pub const FACTS: &str = "facts.json";
+/// File with the bytes behind the authoritative copy that keep its seal provable: validation data and time stamps.
+pub const SEAL_UPDATES: &str = "seal-updates.bin";
 /// Notice that a bundle is an evidence copy.
 pub const NOTICE: &str = "EVIDENCE-COPY.txt";
 /// Folder of the rules components that decided, each as `<sha256>.wasm`.

@@ -17,9 +17,11 @@ pub mod existing;
 mod facts;
 pub mod formats;
 mod log;
+mod long_term;
 pub mod pool;
 mod report;
 mod retrievals;
+pub mod revocation;
 pub mod seal;
 pub mod signed;
 pub mod stamp;
@@ -128,6 +130,12 @@ pub fn verify(
     let log = log::check(&ledger, &certified, trusted);
     findings.extend(log.findings);
     findings.extend(seal(authoritative, stored, trusted));
+    findings.extend(long_term::finding(
+        bundle,
+        &ledger.entries,
+        authoritative,
+        trusted,
+    ));
 
     findings.push(hash_finding(
         "certified hash",

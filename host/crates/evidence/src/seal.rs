@@ -9,6 +9,7 @@ use x509_cert::Certificate;
 
 use crate::signed;
 use crate::stamp::TimeStamp;
+use holdfast_domain::signature::DigestAlgorithm;
 
 /// RFC 5035.
 pub const SIGNING_CERTIFICATE_V2: ObjectIdentifier =
@@ -39,6 +40,10 @@ pub struct DocumentSeal {
     pub certificate: String,
     /// Subject of the sealing certificate.
     pub subject: String,
+    /// Certificates in the seal, the sealing one first.
+    pub certificates: Vec<Certificate>,
+    /// The encoded signature, with the zeros behind it.
+    pub contents: Vec<u8>,
 }
 
 /// Verifies the outermost seal: it must cover the whole document, and its signature must match
@@ -90,10 +95,13 @@ pub fn verify_over(
 
     // A time stamp covers the value of the signature, and with it the document (RFC 3161, appendix A).
     let digest: [u8; 32] = Sha256::digest(signer.signature.as_bytes()).into();
+    let own = std::iter::once(certificate.clone());
     Ok(DocumentSeal {
         stamp: token.map(|token| TimeStamp::open(token, &digest)),
         certificate: print,
         subject: certificate.tbs_certificate.subject.to_string(),
+        certificates: own.chain(signed::certificates(&signed)).collect(),
+        contents: padded,
     })
 }
 
@@ -119,6 +127,38 @@ fn place(pdf: &[u8]) -> Option<Range<usize>> {
     let whole = end.checked_add(length)? == pdf.len() && start.checked_add(2)? <= end;
     let bracketed = pdf.get(start) == Some(&b'<') && pdf.get(end.checked_sub(1)?) == Some(&b'>');
     (whole && bracketed).then_some(start..end)
+}
+
+/// A time stamp over a whole document (`ETSI.RFC3161`).
+pub struct DocumentStamp {
+    /// The time stamp.
+    pub stamp: TimeStamp,
+    /// Digest algorithm that it covers the document with.
+    pub algorithm: DigestAlgorithm,
+    /// The encoded token, with the zeros behind it.
+    pub contents: Vec<u8>,
+}
+
+/// Verifies the time stamp at the end of a document: it must cover the whole document.
+///
+/// # Errors
+///
+/// The reason, for people.
+pub fn verify_stamp(pdf: &[u8]) -> Result<DocumentStamp, String> {
+    let place = place(pdf).ok_or("there is no time stamp over the whole document")?;
+    let digits = &pdf[place.start + 1..place.end - 1];
+    let contents = hex::decode(digits).map_err(|_| "the time stamp's place holds no token")?;
+
+    let token = signed::token(&contents).map_err(|error| format!("the time stamp: {error}"))?;
+    let around = [&pdf[..place.start], &pdf[place.end..]];
+    let (stamp, algorithm) =
+        TimeStamp::over(token, &around).map_err(|why| format!("the time stamp: {why}"))?;
+
+    Ok(DocumentStamp {
+        stamp,
+        algorithm,
+        contents,
+    })
 }
 
 /// Computes the SHA-256 of a document without the range of its signature.

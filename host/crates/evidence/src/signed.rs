@@ -11,6 +11,8 @@ use sha2::{Digest as _, Sha256, Sha384, Sha512};
 use x509_cert::Certificate;
 use x509_cert::ext::pkix::SubjectKeyIdentifier;
 
+use holdfast_domain::signature::DigestAlgorithm;
+
 /// NIST, id-sha256.
 pub const SHA_256: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.2.1");
 const SHA_1: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.14.3.2.26");
@@ -29,6 +31,12 @@ const P_384: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.132.0.34");
 pub fn read(bytes: &[u8]) -> der::Result<SignedData> {
     let mut reader = der::SliceReader::new(bytes)?;
     ContentInfo::decode(&mut reader)?.content.decode_as()
+}
+
+/// Returns an encoded message without the zeros behind it.
+pub fn token(padded: &[u8]) -> der::Result<Vec<u8>> {
+    let mut reader = der::SliceReader::new(padded)?;
+    Any::decode(&mut reader)?.to_der()
 }
 
 /// Returns the single signer and its certificate.
@@ -70,6 +78,41 @@ pub fn digest_with(algorithm: ObjectIdentifier, content: &[u8]) -> Result<Vec<u8
         SHA_1 => Err("its digest algorithm SHA-1 is no longer safe".into()),
         other => Err(format!("its digest algorithm {other} is not known")),
     }
+}
+
+/// Returns the object identifier of a digest algorithm.
+pub fn oid_of(algorithm: DigestAlgorithm) -> ObjectIdentifier {
+    match algorithm {
+        DigestAlgorithm::Sha256 => SHA_256,
+        DigestAlgorithm::Sha384 => SHA_384,
+        DigestAlgorithm::Sha512 => SHA_512,
+    }
+}
+
+/// Computes the digest of the pieces of a content.
+pub fn digest_of(algorithm: DigestAlgorithm, pieces: &[&[u8]]) -> Vec<u8> {
+    fn of<D: sha2::Digest>(pieces: &[&[u8]]) -> Vec<u8> {
+        let all = pieces.iter();
+        all.fold(D::new(), |digest, piece| digest.chain_update(piece))
+            .finalize()
+            .to_vec()
+    }
+
+    match algorithm {
+        DigestAlgorithm::Sha256 => of::<Sha256>(pieces),
+        DigestAlgorithm::Sha384 => of::<Sha384>(pieces),
+        DigestAlgorithm::Sha512 => of::<Sha512>(pieces),
+    }
+}
+
+/// Returns the certificates of a message.
+pub fn certificates(signed: &SignedData) -> Vec<Certificate> {
+    let choices = signed.certificates.iter().flat_map(|all| all.0.iter());
+    let certificate = |choice: &CertificateChoices| match choice {
+        CertificateChoices::Certificate(certificate) => Some(certificate.clone()),
+        CertificateChoices::Other(_) => None,
+    };
+    choices.filter_map(certificate).collect()
 }
 
 /// Returns the algorithm of the signature, by key and digest.

@@ -6,6 +6,7 @@ use cms::signed_data::SignedData;
 use der::Decode as _;
 use der::asn1::{Int, ObjectIdentifier, OctetString};
 use holdfast_domain::clock::Timestamp;
+use holdfast_domain::signature::DigestAlgorithm;
 use x509_cert::Certificate;
 use x509_cert::ext::pkix::ExtendedKeyUsage;
 use x509_tsp::TstInfo;
@@ -26,6 +27,8 @@ pub struct TimeStamp {
     pub at: Timestamp,
     /// Subject of the authority's certificate.
     pub authority: String,
+    /// When that certificate ends.
+    pub ends_at: Timestamp,
     token: Vec<u8>,
 }
 
@@ -35,9 +38,25 @@ impl TimeStamp {
         STANDARD.encode(&self.token)
     }
 
+    /// Returns the token.
+    pub fn token(&self) -> &[u8] {
+        &self.token
+    }
+
     /// Returns the size of the token in bytes.
     pub fn size(&self) -> usize {
         self.token.len()
+    }
+
+    /// Returns the certificates in the token, the authority's first.
+    pub fn certificates(&self) -> Vec<Certificate> {
+        let Ok(message) = signed::read(&self.token) else {
+            return Vec::new();
+        };
+        let own = signed::signer(&message).map(|(_, own)| own.clone());
+        own.into_iter()
+            .chain(signed::certificates(&message))
+            .collect()
     }
 
     /// Checks that a certificate path leads from the authority to one of the roots.
@@ -56,18 +75,24 @@ impl TimeStamp {
     /// # Errors
     /// The reason, for people.
     pub fn open(token: Vec<u8>, digest: &[u8; 32]) -> Result<Self, String> {
-        Self::checked(token, digest, None)
+        Self::checked(token, DigestAlgorithm::Sha256, digest, None)
     }
 
-    /// Like [`TimeStamp::open`], for the response to a request with this nonce.
+    /// Like [`TimeStamp::open`], for a digest of any known algorithm, and for the response to a request with this
+    /// nonce.
     ///
     /// # Errors
     /// The reason, for people.
-    pub fn checked(token: Vec<u8>, digest: &[u8; 32], nonce: Option<&Int>) -> Result<Self, String> {
+    pub fn checked(
+        token: Vec<u8>,
+        algorithm: DigestAlgorithm,
+        digest: &[u8],
+        nonce: Option<&Int>,
+    ) -> Result<Self, String> {
         let message = signed::read(&token).map_err(|error| error.to_string())?;
         let (info, certificate) = opened(&message)?;
         let imprint = &info.message_imprint;
-        let same = imprint.hash_algorithm.oid == signed::SHA_256
+        let same = imprint.hash_algorithm.oid == signed::oid_of(algorithm)
             && imprint.hashed_message.as_bytes() == digest;
         if !same {
             return Err("it is about something else".into());
@@ -80,9 +105,37 @@ impl TimeStamp {
         Ok(Self {
             at: time(&info),
             authority: certificate.tbs_certificate.subject.to_string(),
+            ends_at: end_of(certificate),
             token,
         })
     }
+
+    /// Opens a token over `content`, with the digest algorithm that the token names.
+    ///
+    /// # Errors
+    /// The reason, for people.
+    pub fn over(token: Vec<u8>, content: &[&[u8]]) -> Result<(Self, DigestAlgorithm), String> {
+        let message = signed::read(&token).map_err(|error| error.to_string())?;
+        let (info, _) = opened(&message)?;
+        let named = info.message_imprint.hash_algorithm.oid;
+        let mut known = DigestAlgorithm::ALL.iter().copied();
+        let algorithm = known
+            .find(|known| signed::oid_of(*known) == named)
+            .ok_or("its digest algorithm is not known")?;
+
+        let digest = signed::digest_of(algorithm, content);
+        Ok((Self::checked(token, algorithm, &digest, None)?, algorithm))
+    }
+}
+
+/// Returns when a certificate ends.
+pub fn end_of(certificate: &Certificate) -> Timestamp {
+    Timestamp::from_millis(0)
+        + certificate
+            .tbs_certificate
+            .validity
+            .not_after
+            .to_unix_duration()
 }
 
 /// Returns the content of a token that is signed with the key of a certificate for time stamping,

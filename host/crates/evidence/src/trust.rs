@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cms::cert::CertificateChoices;
 use cms::signed_data::SignedData;
-use der::Encode as _;
+use der::{Decode as _, Encode as _};
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, UnixTime};
 use webpki::{ALL_VERIFICATION_ALGS, EndEntityCert, KeyUsage, anchor_from_trusted_cert};
@@ -64,6 +64,14 @@ impl TrustRoots {
         }
 
         Ok(Self { roots })
+    }
+
+    /// Returns the roots.
+    pub fn certificates(&self) -> Vec<Certificate> {
+        let roots = self.roots.iter();
+        roots
+            .filter_map(|root| Certificate::from_der(root).ok())
+            .collect()
     }
 
     /// Checks the certificate path from a signer to a root: signatures, validity at the given time,

@@ -165,6 +165,14 @@ optional! {
         }
     ";
 
+    /// Interface of slot `rules.documents` that only the default component is asked for.
+    document_long_term => "
+        package holdfast:optional;
+        world document-long-term {
+            export holdfast:documents/long-term@1.0.0;
+        }
+    ";
+
     /// Interface of slot `rules.documents` that has a fallback of its own.
     document_vaulting => "
         package holdfast:optional;

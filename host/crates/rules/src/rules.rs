@@ -37,6 +37,7 @@ pub use bindings::document_additions::exports::holdfast::documents::{
     completion, form_fields, handwriting as early_handwriting, signatures as found, wording,
 };
 pub use bindings::document_copies::exports::holdfast::documents::copies;
+pub use bindings::document_long_term::exports::holdfast::documents::long_term;
 pub use bindings::document_sources::exports::holdfast::documents::sources;
 pub use bindings::document_values::exports::holdfast::documents::values as document_values;
 pub use bindings::document_values::holdfast::documents::handwriting;
@@ -219,6 +220,7 @@ pub struct DocumentsPre {
     pub sources: Option<bindings::document_sources::DocumentSourcesPre<LimitedEngine<()>>>,
     pub values: Option<bindings::document_values::DocumentValuesPre<LimitedEngine<()>>>,
     pub variables: Option<bindings::document_variables::DocumentVariablesPre<LimitedEngine<()>>>,
+    pub long_term: Option<bindings::document_long_term::DocumentLongTermPre<LimitedEngine<()>>>,
     pub excerpts: Option<bindings::document_excerpts::DocumentExcerptsPre<LimitedEngine<()>>>,
 }
 
@@ -263,6 +265,7 @@ impl ComponentWorld for DocumentsPre {
         Ok(Self {
             values: bindings::document_values::DocumentValuesPre::new(linked.clone()).ok(),
             variables: bindings::document_variables::DocumentVariablesPre::new(linked.clone()).ok(),
+            long_term: bindings::document_long_term::DocumentLongTermPre::new(linked.clone()).ok(),
             excerpts: bindings::document_excerpts::DocumentExcerptsPre::new(linked.clone()).ok(),
             vaulting: bindings::document_vaulting::DocumentVaultingPre::new(linked.clone()).ok(),
             watermarks: bindings::document_watermarks::DocumentWatermarksPre::new(linked.clone())

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::App;
 use crate::retention::holds;
-use crate::vault::Vault;
+use crate::vault::{Vault, long_term};
 use holdfast_base::config::EMBEDDED;
 use holdfast_base::disk;
 use holdfast_domain::component::Slot;
@@ -45,7 +45,7 @@ pub async fn checks(app: &App) -> Vec<DependencyCheck> {
         DependencyCheck::from("storage", storage(app).await),
         DependencyCheck::from("disk", disk(app)),
         DependencyCheck::from("mail", app.mailer.check().await),
-        DependencyCheck::from("seal", seal(app, &app.vault)),
+        DependencyCheck::from("seal", seal(app, &app.vault).await),
         DependencyCheck::from("ledger", ledger(app, &app.vault).await),
         DependencyCheck::from("witnesses", witnesses(app).await),
         DependencyCheck::from("clock", clock(app).await),
@@ -132,15 +132,30 @@ fn disk(core: &Core) -> Result<String, String> {
     Ok(rooms.join("; "))
 }
 
-fn seal(core: &Core, vault: &Vault) -> Result<String, String> {
+async fn seal(core: &Core, vault: &Vault) -> Result<String, String> {
+    let now = core.clock.now();
     vault
         .sealing
-        .check(core.clock.now())
+        .check(now)
         .map_err(|error| error.to_string())?;
-    Ok(format!(
-        "a key that is good until {}",
-        vault.sealing.expires_at()
-    ))
+
+    // Another time stamp was due three months before, so something keeps it from being made.
+    let ending = long_term::ending(core).await;
+    if let (number @ 1.., Some(earliest)) = ending.map_err(|error| error.to_string())? {
+        return Err(format!(
+            "{number} seals are provable for less than 90 days, the first one until {earliest}: the log and the seal of an \
+             envelope say why they get no new time stamp"
+        ));
+    }
+
+    let expires_at = vault.sealing.expires_at();
+    let is_ending = vault.sealing.check(now + long_term::WARNING).is_err();
+    let ending = if is_ending {
+        ", less than 90 days: replace it"
+    } else {
+        ""
+    };
+    Ok(format!("a key that is good until {expires_at}{ending}"))
 }
 
 async fn ledger(core: &Core, vault: &Vault) -> Result<String, String> {

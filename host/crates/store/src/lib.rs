@@ -107,6 +107,7 @@ pub mod retention;
 pub mod room;
 pub mod sandbox;
 pub mod saved_filters;
+pub mod seal_states;
 pub mod sealed;
 pub mod search;
 pub mod shadows;

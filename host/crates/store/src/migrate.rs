@@ -109,6 +109,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     102 "0102_legal_holds",
     103 "0103_retention",
     104 "0104_log_witnesses",
+    105 "0105_seal_states",
 ];
 
 /// Version of the row that serves as the lock.

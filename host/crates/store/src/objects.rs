@@ -49,7 +49,10 @@ pub async fn envelope_wants(
              and result like $3
          union all
          select envelope_id from vault_intent where bucket = $1 and envelope_id = $2
-             and finished_at is null",
+             and finished_at is null
+         union all
+         select envelope_id from seal_state where bucket = $1 and envelope_id = $2
+             and updates like $3",
     )
     .bind(org.bucket())
     .bind(envelope)

@@ -61,6 +61,8 @@ pub enum AddressRefusal {
 pub struct AllowedAddresses {
     /// `http` and loopback, for development.
     insecure: bool,
+    /// `http`, for answers that are signed themselves.
+    plain: bool,
     /// Private networks of the operator.
     networks: Arc<[IpNet]>,
 }
@@ -70,8 +72,14 @@ impl AllowedAddresses {
     pub fn public(insecure: bool) -> Self {
         Self {
             insecure,
-            networks: Arc::default(),
+            ..Self::default()
         }
+    }
+
+    /// Allows `http`, for answers that are signed themselves, such as lists of revoked certificates.
+    pub fn with_plain_http(mut self) -> Self {
+        self.plain = true;
+        self
     }
 
     /// Adds private networks. Their hosts may have private names, too.
@@ -85,7 +93,7 @@ impl AllowedAddresses {
 pub fn check_url(url: &Url, allowed: &AllowedAddresses) -> Result<(), AddressRefusal> {
     match url.scheme() {
         "https" => {}
-        "http" if allowed.insecure => {}
+        "http" if allowed.insecure || allowed.plain => {}
         other => return Err(AddressRefusal::Scheme(other.into())),
     }
 
@@ -284,14 +292,14 @@ impl tower::Service<hyper_util::client::legacy::connect::dns::Name> for GuardedR
 /// Builds an HTTP client for caller-supplied URLs: checked resolution, no redirects, no proxies
 /// from the environment.
 pub fn client(allowed: AllowedAddresses) -> Result<reqwest::Client, reqwest::Error> {
-    let insecure = allowed.insecure;
+    let plain = allowed.insecure || allowed.plain;
     let resolver = GuardedResolver::new(Arc::new(SystemLookup), allowed);
     tls::with_system_roots(reqwest::Client::builder())
         .dns_resolver(Arc::new(resolver))
         // A redirect could lead to an address that the caller's URL check never saw.
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
-        .https_only(!insecure)
+        .https_only(!plain)
         .connect_timeout(CONNECT_TIMEOUT)
         .build()
 }
@@ -370,6 +378,21 @@ mod tests {
             let address: IpAddr = address.parse().unwrap();
             assert_eq!(check_address(address, &allowed), Ok(()));
             assert!(check_address(address, &AllowedAddresses::public(true)).is_err());
+        }
+    }
+
+    #[test]
+    fn plain_http_opens_no_other_address() {
+        let allowed = AllowedAddresses::public(false).with_plain_http();
+        let check = |text: &str| check_url(&Url::parse(text).unwrap(), &allowed);
+        assert_eq!(check("http://crl.example.com/ca.crl"), Ok(()));
+        for url in [
+            "http://127.0.0.1/",
+            "http://10.0.0.1/",
+            "http://localhost/",
+            "ldap://example.com/",
+        ] {
+            assert!(check(url).is_err(), "{url}");
         }
     }
 

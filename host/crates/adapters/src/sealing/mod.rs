@@ -27,13 +27,15 @@ use x509_cert::spki::{AlgorithmIdentifierOwned, SubjectPublicKeyInfoOwned};
 
 use holdfast_base::disk;
 use holdfast_domain::clock::Timestamp;
+use holdfast_domain::signature::DigestAlgorithm;
 pub use holdfast_evidence::TrustRoots;
-pub use holdfast_evidence::seal::verify;
 use holdfast_evidence::seal::{
     EssCertIdV2, SIGNING_CERTIFICATE_V2, SigningCertificateV2, TIME_STAMP_TOKEN, digest_around,
     fingerprint, verify_over,
 };
+pub use holdfast_evidence::seal::{verify, verify_stamp};
 use holdfast_evidence::signed;
+use holdfast_evidence::stamp::TimeStamp;
 pub use timestamp::{TimestampAuthority, TimestampError};
 
 const ID_DATA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.7.1");
@@ -169,16 +171,7 @@ impl SealingKey {
         now: Timestamp,
     ) -> Result<UnstampedSeal, SealError> {
         self.check(now)?;
-        // The placeholder comes from a component. Anything but zeros in it would be lost without a signature
-        // over it.
-        let empty = pdf
-            .get(place.clone())
-            .and_then(|place| place.strip_prefix(b"<")?.strip_suffix(b">"))
-            .is_some_and(|digits| digits.iter().all(|digit| *digit == b'0'));
-        if !empty {
-            return Err(unusable("the document has no empty place for a signature"));
-        }
-
+        check_place(&pdf, &place)?;
         let signed = self.signed(&digest).map_err(unusable)?;
         Ok(UnstampedSeal {
             pdf,
@@ -272,16 +265,7 @@ impl UnstampedSeal {
             None => message(&signed),
             Some(token) => with_token(signed, token).and_then(|signed| message(&signed)),
         };
-        let signature = hex::encode(message.map_err(unusable)?);
-
-        // The angle brackets belong to the placeholder and stay. Unused digits stay zeros.
-        let digits = place.start + 1..place.end - 1;
-        // Its size is fixed before signing, because the signature covers the offsets around it.
-        if signature.len() > digits.len() {
-            return Err(unusable("the signature is larger than its place"));
-        }
-
-        pdf[digits.start..digits.start + signature.len()].copy_from_slice(signature.as_bytes());
+        write_at(&mut pdf, &place, &message.map_err(unusable)?)?;
 
         // An unverifiable seal must not be vaulted, whichever component prepared the document.
         let known = |found: &Range<usize>| {
@@ -294,6 +278,59 @@ impl UnstampedSeal {
         verify_over(&pdf, known).map_err(unusable)?;
 
         Ok(pdf)
+    }
+}
+
+/// Requires an empty placeholder. It comes from a component, and anything but zeros in it would be lost without a signature
+/// over it.
+fn check_place(pdf: &[u8], place: &Range<usize>) -> Result<(), SealError> {
+    let is_empty = pdf
+        .get(place.clone())
+        .and_then(|place| place.strip_prefix(b"<")?.strip_suffix(b">"))
+        .is_some_and(|digits| digits.iter().all(|digit| *digit == b'0'));
+    is_empty
+        .then_some(())
+        .ok_or_else(|| unusable("the document has no empty place for a signature"))
+}
+
+/// Writes a signature into its placeholder.
+fn write_at(pdf: &mut [u8], place: &Range<usize>, signature: &[u8]) -> Result<(), SealError> {
+    let signature = hex::encode(signature);
+    // The angle brackets belong to the placeholder and stay. Unused digits stay zeros.
+    let digits = place.start + 1..place.end - 1;
+    // Its size is fixed before signing, because the signature covers the offsets around it.
+    if signature.len() > digits.len() {
+        return Err(unusable("the signature is larger than its place"));
+    }
+
+    pdf[digits.start..digits.start + signature.len()].copy_from_slice(signature.as_bytes());
+    Ok(())
+}
+
+/// A document with an empty placeholder for a time stamp over it.
+pub struct UnstampedDocument {
+    pdf: Vec<u8>,
+    place: Range<usize>,
+}
+
+impl UnstampedDocument {
+    /// Takes a document and the byte range of the placeholder, from `<` to `>`.
+    pub fn new(pdf: Vec<u8>, place: Range<usize>) -> Result<Self, SealError> {
+        check_place(&pdf, &place)?;
+        Ok(Self { pdf, place })
+    }
+
+    /// Returns the digest to be time stamped.
+    pub fn digest(&self, algorithm: DigestAlgorithm) -> Vec<u8> {
+        let around = [&self.pdf[..self.place.start], &self.pdf[self.place.end..]];
+        signed::digest_of(algorithm, &around)
+    }
+
+    /// Embeds the time stamp; returns the document, whose last time stamp was verified.
+    pub fn finish(mut self, stamp: &TimeStamp) -> Result<Vec<u8>, SealError> {
+        write_at(&mut self.pdf, &self.place, stamp.token())?;
+        verify_stamp(&self.pdf).map_err(unusable)?;
+        Ok(self.pdf)
     }
 }
 

@@ -6,6 +6,7 @@ use cmpv2::status::PkiStatus;
 use der::asn1::{Int, OctetString};
 use der::{Decode as _, Encode as _};
 use url::Url;
+use x509_cert::Certificate;
 use x509_cert::spki::AlgorithmIdentifierOwned;
 use x509_tsp::{MessageImprint, TimeStampReq, TimeStampResp, TspVersion};
 
@@ -13,6 +14,7 @@ use holdfast_base::tls;
 use holdfast_evidence::stamp::TimeStamp;
 use holdfast_evidence::{TrustRoots, signed};
 
+use holdfast_domain::signature::DigestAlgorithm;
 use holdfast_domain::token::random;
 
 /// Timeout of a request, and the number of attempts.
@@ -55,16 +57,26 @@ impl TimestampAuthority {
         Ok(Self { url, http, trust })
     }
 
+    /// Returns the trusted roots of its certificates.
+    pub fn roots(&self) -> Vec<Certificate> {
+        let trust = self.trust.as_ref();
+        trust.map(TrustRoots::certificates).unwrap_or_default()
+    }
+
     /// Returns whether tokens are verified against trust roots.
     pub fn is_checked(&self) -> bool {
         self.trust.is_some()
     }
 
-    /// Requests a token for a SHA-256 digest; retries once if the authority is unreachable.
-    pub async fn stamp(&self, digest: &[u8; 32]) -> Result<TimeStamp, TimestampError> {
+    /// Requests a token for a digest; retries once if the authority is unreachable.
+    pub async fn stamp(
+        &self,
+        algorithm: DigestAlgorithm,
+        digest: &[u8],
+    ) -> Result<TimeStamp, TimestampError> {
         let mut attempt = 1;
         loop {
-            match self.ask(digest).await {
+            match self.ask(algorithm, digest).await {
                 // An answer of the authority would be the same again. A lost connection may not be.
                 Err(TimestampError::Unreachable(_)) if attempt < ATTEMPTS => attempt += 1,
                 answer => return answer,
@@ -72,13 +84,17 @@ impl TimestampAuthority {
         }
     }
 
-    async fn ask(&self, digest: &[u8; 32]) -> Result<TimeStamp, TimestampError> {
+    async fn ask(
+        &self,
+        algorithm: DigestAlgorithm,
+        digest: &[u8],
+    ) -> Result<TimeStamp, TimestampError> {
         let unusable = |error: &dyn std::fmt::Display| TimestampError::Unusable(error.to_string());
         // The URL of an authority can contain the account's credentials, so errors lack it.
         let unreachable =
             |error: reqwest::Error| TimestampError::Unreachable(error.without_url().to_string());
         let nonce = nonce().map_err(|error| unusable(&error))?;
-        let request = request(digest, &nonce).map_err(|error| unusable(&error))?;
+        let request = request(algorithm, digest, &nonce).map_err(|error| unusable(&error))?;
         let mut response = self
             .http
             .post(self.url.clone())
@@ -103,7 +119,7 @@ impl TimestampAuthority {
         let token = token(&answer).map_err(TimestampError::Unusable)?;
 
         // The nonce proves that the token answers this request and is not replayed.
-        let stamp = TimeStamp::checked(token, digest, Some(&nonce));
+        let stamp = TimeStamp::checked(token, algorithm, digest, Some(&nonce));
         let stamp = stamp.map_err(TimestampError::Unusable)?;
         if let Some(trust) = &self.trust {
             stamp.leads_to(trust).map_err(TimestampError::Unusable)?;
@@ -121,12 +137,12 @@ fn nonce() -> der::Result<Int> {
     Int::new(&bytes)
 }
 
-fn request(digest: &[u8; 32], nonce: &Int) -> der::Result<Vec<u8>> {
+fn request(algorithm: DigestAlgorithm, digest: &[u8], nonce: &Int) -> der::Result<Vec<u8>> {
     let request = TimeStampReq {
         version: TspVersion::V1,
         message_imprint: MessageImprint {
             hash_algorithm: AlgorithmIdentifierOwned {
-                oid: signed::SHA_256,
+                oid: signed::oid_of(algorithm),
                 parameters: None,
             },
             hashed_message: OctetString::new(digest.to_vec())?,

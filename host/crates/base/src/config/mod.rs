@@ -36,6 +36,7 @@ use holdfast_domain::checkpoint::{VerifierKey, WitnessKey};
 use holdfast_domain::component::Slot;
 use holdfast_domain::id::OrgId;
 use holdfast_domain::organization::OrgSettings;
+use holdfast_domain::signature::DigestAlgorithm;
 
 /// Variables with the `HOLDFAST_` prefix that belong to the clients of an installation, to the build or to the tests.
 const NOT_SETTINGS: &[&str] = &[
@@ -204,6 +205,9 @@ pub struct SealSettings {
     /// Trust roots of the time stamping authority, in PEM. Without them its timestamps are recorded
     /// as unchecked, and its URL must be `https`.
     pub timestamp_trust_file: Option<PathBuf>,
+    /// Digest algorithm of time stamps over documents: `sha256`, `sha384` or `sha512`; `sha256` unless set. After a
+    /// change, every seal with a time stamp gets one with the new algorithm.
+    pub timestamp_digest: Option<DigestAlgorithm>,
 }
 
 /// `[signatures]`.
@@ -227,6 +231,11 @@ pub enum SealingKeyFiles {
 }
 
 impl SealSettings {
+    /// Returns the digest algorithm of time stamps over documents.
+    pub fn digest(&self) -> DigestAlgorithm {
+        self.timestamp_digest.unwrap_or(DigestAlgorithm::Sha256)
+    }
+
     /// Returns the configured location; fails when settings of two kinds are mixed.
     pub fn key(&self) -> Result<SealingKeyFiles, ConfigError> {
         let given = (

@@ -8,6 +8,7 @@ use holdfast_components::Documents;
 use holdfast_components::rules::found::{self, FoundSignature, FoundSignatures};
 use holdfast_domain::signature::{ExistingSignature, LaterChange, SignedPart};
 use holdfast_evidence::existing::{UnverifiedSignature, UnverifiedSignatures, verify};
+use holdfast_evidence::revocation::ValidationData;
 
 /// Finds and verifies the signatures of a document. The built-in component reads the document in its
 /// sandbox; the host has the roots, the clock and fast arithmetic.
@@ -21,7 +22,15 @@ pub async fn existing_signatures(
         return Ok(Vec::new());
     }
 
-    let found = unverified(built_in.signatures(pdf.clone()).await??);
+    let found = built_in.signatures(pdf.clone()).await??;
+    // Few documents have revocation data. The others are not read again for them.
+    let data = if found.revocation_data {
+        let data = built_in.validation_data(pdf.clone()).await??;
+        ValidationData::read(&data.certificates, &data.crls, &data.ocsps)
+    } else {
+        ValidationData::default()
+    };
+    let found = unverified(found, data);
     let (roots, now) = (core.signature_roots.clone(), core.clock.now());
     // Verifying many signatures is long arithmetic, which must not hold a thread that serves requests.
     let verified =
@@ -29,10 +38,10 @@ pub async fn existing_signatures(
     verified.map_err(|error| ServiceError::Internal(error.to_string()))
 }
 
-fn unverified(found: FoundSignatures) -> UnverifiedSignatures {
+fn unverified(found: FoundSignatures, validation_data: ValidationData) -> UnverifiedSignatures {
     UnverifiedSignatures {
         certification_level: found.certification_level,
-        revocation_data: found.revocation_data,
+        validation_data,
         signatures: found.signatures.into_iter().map(signature).collect(),
     }
 }

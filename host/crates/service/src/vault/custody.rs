@@ -12,8 +12,7 @@ use serde_json::Value;
 use crate::control::releases;
 use crate::envelopes::consumer::CONSUMER_CONSENT;
 use crate::facts;
-use crate::vault::Vault;
-use crate::vault::evidence_copy;
+use crate::vault::{Vault, evidence_copy, long_term};
 use holdfast_adapters::files::{FilesError, SpooledFile};
 use holdfast_components::contract_facts::LoneFactReader;
 use holdfast_components::rules::ComplianceRules;
@@ -22,11 +21,11 @@ use holdfast_domain::component::EvidenceParticipant;
 use holdfast_domain::envelope::{Envelope, StoredFile};
 use holdfast_domain::event::EventType;
 use holdfast_domain::fact_map::FACTS_READ;
-use holdfast_domain::ledger::CERTIFIED;
 use holdfast_domain::ledger::LedgerChain as _;
+use holdfast_domain::ledger::{CERTIFIED, SEAL_EXTENDED};
 use holdfast_evidence::formats::{
     AUTHORITATIVE, CERTIFICATE, COMPONENT_LEDGER, COMPONENTS, COPY, CUSTODY_RECORD, ComponentEntry,
-    ComponentLedger, CustodyLedger, DISCLOSURES, FACTS, LEDGER,
+    ComponentLedger, CustodyLedger, DISCLOSURES, FACTS, LEDGER, SEAL_UPDATES,
 };
 use holdfast_evidence::{Bundle, Facts, Rules, TrustRoots, TrustedLogs, VerificationReport};
 use holdfast_platform::components::{self, ComponentManager, ComponentOwner};
@@ -379,6 +378,8 @@ async fn files(
     if let Some(certificate) = &envelope.record.certificate {
         files.extend(shown_disclosures(core, envelope, certificate).await?);
     }
+    let updates = seal_updates(core, envelope, &ledger).await?;
+    files.extend(updates.map(|updates| (SEAL_UPDATES.to_owned(), BundleContent::Made(updates))));
     // Facts that are being read for the first time have no entry in the ledger above.
     let has_facts = ledger
         .entries
@@ -389,6 +390,27 @@ async fn files(
     }
 
     Ok(files)
+}
+
+/// Returns the updates behind the seal that the ledger names. Later ones, made since the ledger was read, are left out.
+async fn seal_updates(
+    core: &Core,
+    envelope: &Envelope,
+    ledger: &CustodyLedger,
+) -> Result<Option<Bytes>, ServiceError> {
+    let mut entries = ledger.entries.iter();
+    let newest = entries.rfind(|entry| entry.action == SEAL_EXTENDED);
+    let size = newest.and_then(|entry| entry.details["updates_size"].as_u64());
+    let size = size.and_then(|size| usize::try_from(size).ok());
+    let Some(size) = size else {
+        return Ok(None);
+    };
+    let Some(file) = long_term::updates(core, envelope).await? else {
+        return Ok(None);
+    };
+
+    let updates = core.files.get(&file).await?;
+    Ok(Some(updates.slice(..size.min(updates.len()))))
 }
 
 fn pretty(value: &impl Serialize) -> Result<BundleContent, ServiceError> {

@@ -9,15 +9,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use crate::vault::vault_in;
+use crate::vault::{long_term, vault_in};
 use holdfast_adapters::files::FilesError;
 use holdfast_domain::checkpoint::entry_leaf;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, StoredFile, VaultRecord};
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::{EnvelopeId, OrgId};
-use holdfast_domain::ledger::CERTIFIED;
-use holdfast_domain::ledger::{LedgerEntry, verify_chain};
+use holdfast_domain::ledger::{CERTIFIED, LedgerEntry, SEAL_EXTENDED, verify_chain};
 use holdfast_domain::merkle;
 use holdfast_platform::events;
 use holdfast_platform::lookup;
@@ -39,7 +38,7 @@ const BATCH: i64 = 16;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IntegrityProblem {
     /// `authoritative copy`, `copy`, `certificate`, `custody record`, `signed
-    /// document`, `ledger` or `log`.
+    /// document`, `seal updates`, `ledger` or `log`.
     pub check: String,
     /// Explanation for people.
     pub detail: String,
@@ -210,6 +209,8 @@ async fn look(core: &Core, due: &OwnedEnvelope) -> Result<(), ServiceError> {
 
 /// Returns all integrity problems of an envelope's stored record.
 async fn problems(core: &Core, envelope: &Envelope) -> Result<Vec<IntegrityProblem>, ServiceError> {
+    // Before the ledger, which then has the entry about them.
+    let updates = long_term::updates(core, envelope).await?;
     let mut connection = core.store.read().await?;
     let places = log::places(&mut connection, Some(&envelope.org), &envelope.id).await?;
     let entries = ledger::list(&mut connection, Some(&envelope.org), &envelope.id).await?;
@@ -283,6 +284,16 @@ async fn problems(core: &Core, envelope: &Envelope) -> Result<Vec<IntegrityProbl
         };
         let recorded = told.and_then(|told| told[member].as_str());
         problems.extend(file_problem(core, check, file, recorded).await?);
+    }
+
+    let extended = entries.iter().filter(|entry| entry.action == SEAL_EXTENDED);
+    let mut hashes = extended.filter_map(|entry| entry.details["updates_hash"].as_str());
+    if let Some(newest) = hashes.clone().next_back() {
+        let known = updates.as_ref().map(|file| file.sha256.as_str());
+        // An update may have been added since the row was read.
+        let recorded = hashes.find(|hash| Some(*hash) == known).unwrap_or(newest);
+        let problem = file_problem(core, "seal updates", updates.as_ref(), Some(recorded));
+        problems.extend(problem.await?);
     }
 
     Ok(problems)

@@ -12,6 +12,7 @@ pub mod evidence_copy;
 pub mod funding_package;
 pub mod history;
 pub mod integrity;
+pub mod long_term;
 pub mod orphans;
 pub mod overview;
 pub mod paper;
@@ -23,6 +24,7 @@ pub mod vault_out;
 use std::sync::Arc;
 
 use copies::CopyCache;
+use holdfast_adapters::delivery::revocation::RevocationFetcher;
 use holdfast_adapters::sealing::{SealingKey, TimestampAuthority};
 pub use holdfast_platform::envelope_locks::EnvelopeLocks;
 use holdfast_platform::log::LogSequencer;
@@ -33,6 +35,8 @@ pub struct Vault {
     pub sealing: SealingKey,
     /// Time stamping authority for seals, if configured.
     pub timestamps: Option<TimestampAuthority>,
+    /// Fetches statements about the revocation of certificates.
+    pub revocation: RevocationFetcher,
     /// Extends the log over all ledgers.
     pub log: Arc<LogSequencer>,
     /// Copies that signers downloaded recently.

@@ -16,6 +16,7 @@ use crate::reply::{DataReply, FileReply, Found, Pdf, Zip};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::EnvelopeStatus;
 use holdfast_domain::id::{CustomerId, EnvelopeId};
+use holdfast_domain::signature::SealState;
 use holdfast_evidence::formats::CustodyLedger;
 use holdfast_platform::Caller;
 use holdfast_platform::lookup;
@@ -24,7 +25,7 @@ use holdfast_service::envelopes::compliance::{self, ComplianceView, RulesAsOf};
 use holdfast_service::vault::downloads::{self, IssuedLink, LIFE};
 use holdfast_service::vault::vault_in::{self, VaultInEndpoint};
 use holdfast_service::vault::vault_out::{self, ReleaseForm, ReleaseLinks};
-use holdfast_service::vault::{completion, custody, custody_record, evidence_copy};
+use holdfast_service::vault::{completion, custody, custody_record, evidence_copy, long_term};
 
 pub async fn vault_in_signed<C: Authorized>(
     State(app): State<App>,
@@ -143,6 +144,10 @@ pub struct EnvelopeCompliance {
     external_id: Option<String>,
     envelope_status: EnvelopeStatus,
     compliance: ComplianceView,
+    /// What the seal of the authoritative copy proves. Present for a record in the vault or released from it, if it has a
+    /// seal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seal: Option<SealState>,
 }
 
 /// Selection of the rules that evaluate a record.
@@ -162,6 +167,7 @@ pub async fn compliance<C: Authorized>(
     let caller = partner.caller();
     let (envelope, compliance) =
         compliance::evaluate(&app, &app.management, caller, &id, query.as_of).await?;
+    let seal = long_term::state(&app, &envelope).await?;
     Ok(DataReply::new(&EnvelopeCompliance {
         envelope_id: envelope.id,
         envelope_name: envelope.name,
@@ -169,6 +175,7 @@ pub async fn compliance<C: Authorized>(
         external_id: envelope.external_id,
         envelope_status: envelope.status,
         compliance,
+        seal,
     }))
 }
 

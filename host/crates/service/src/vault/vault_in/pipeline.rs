@@ -18,7 +18,7 @@ use crate::funding;
 use crate::signing;
 use crate::vault::Vault;
 use crate::vault::custody_sheet::{RecordPeople, RecordWriter};
-use crate::vault::{copies, integrity};
+use crate::vault::{copies, integrity, long_term};
 use holdfast_adapters::files::{FilesError, StorageArea, UnstoredFile};
 use holdfast_base::faults;
 use holdfast_components::WordedMark;
@@ -647,6 +647,10 @@ impl<'a> VaultInPipeline<'a> {
             existing_signatures: &fetched.existing_signatures,
         };
         envelopes::set_vaulted(&mut tx, &envelope, &files, now).await?;
+
+        if copies.seal.is_some() {
+            long_term::begin(&mut tx, &envelope, copies.time.untimed(), now).await?;
+        }
 
         signers::assign_custodian(&mut tx, &envelope, &self.custodian(), now).await?;
         let first_look = integrity::next_look(&envelope.id, now);

@@ -21,6 +21,7 @@ use holdfast_components::{CallFailure, ComponentError, Documents, Placement, emb
 use holdfast_domain::component::{ComponentIdentity, Slot};
 use holdfast_domain::envelope::{FileType, KeptFile};
 use holdfast_domain::hash::sha256;
+use holdfast_domain::signature::DigestAlgorithm;
 use holdfast_platform::ServiceError;
 use holdfast_platform::documents::marks::{self, MarkedCopy};
 use holdfast_platform::documents::picture;
@@ -458,7 +459,8 @@ impl VaultInPipeline<'_> {
             return TrustedTime::NotAsked;
         };
 
-        let reason = match authority.stamp(&unstamped.signature_digest()).await {
+        let digest = unstamped.signature_digest();
+        let reason = match authority.stamp(DigestAlgorithm::Sha256, &digest).await {
             Ok(stamp) if unstamped.has_room_for(stamp.size()) => {
                 return TrustedTime::Stamped {
                     at: stamp.at.to_string(),

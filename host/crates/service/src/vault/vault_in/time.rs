@@ -53,6 +53,15 @@ impl TrustedTime {
         }
     }
 
+    /// Returns why the seal has no trusted time; none if it has one.
+    pub(super) fn untimed(&self) -> Option<String> {
+        match self {
+            Self::Stamped { .. } => None,
+            Self::NotAsked => Some("no time stamping authority was asked".into()),
+            Self::None { reason } => Some(reason.clone()),
+        }
+    }
+
     /// Returns the value for ledger and certificate: null when no authority is configured.
     pub(super) fn told(&self) -> Value {
         match self {
