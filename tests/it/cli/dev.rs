@@ -161,12 +161,13 @@ async fn a_server_for_this_machine_keeps_its_keys_and_has_sample_data() {
     let api = |path: &str| format!("{}/api/v2{path}", exports["HOLDFAST_URL"]);
     let client = client();
     let listed = client.get(api("/partner/envelopes"));
-    let listed = data(listed.header("x-api-key", &exports["HOLDFAST_API_KEY"])).await;
+    let listed = data(listed.header("x-api-key", &exports["HOLDFAST_LIVE_KEY"])).await;
     assert_eq!(listed[0]["envelope_name"], "Sample contract");
 
     let test = client.get(api("/partner/envelopes"));
-    let test = data(test.header("x-api-key", &exports["HOLDFAST_TEST_KEY"])).await;
+    let test = data(test.header("x-api-key", &exports["HOLDFAST_API_KEY"])).await;
     assert_eq!(test, json!([]));
+    assert!(exports["HOLDFAST_API_KEY"].starts_with("lk_test_"));
 
     let users = client
         .get(api("/users"))
@@ -201,13 +202,13 @@ async fn a_server_for_this_machine_keeps_its_keys_and_has_sample_data() {
 
     let mut dev = DevProcess::start_after(folder.path(), &[], &again);
     let exports = dev.exports();
-    for name in ["HOLDFAST_API_KEY", "HOLDFAST_TEST_KEY", "HOLDFAST_ORG"] {
+    for name in ["HOLDFAST_API_KEY", "HOLDFAST_LIVE_KEY", "HOLDFAST_ORG"] {
         assert_eq!(exports[name], again[name], "{name}");
     }
 
     let api = |path: &str| format!("{}/api/v2{path}", exports["HOLDFAST_URL"]);
     let listed = client.get(api("/partner/envelopes"));
-    let listed = data(listed.header("x-api-key", &exports["HOLDFAST_API_KEY"])).await;
+    let listed = data(listed.header("x-api-key", &exports["HOLDFAST_LIVE_KEY"])).await;
     assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
 
     dev.end();
@@ -329,7 +330,7 @@ async fn a_plugin_works_with_the_service_of_its_script() {
     let at_api = format!("{}/api/v2/partner/templates", exports["HOLDFAST_URL"]);
     let made = client()
         .post(at_api)
-        .header("x-api-key", &exports["HOLDFAST_API_KEY"]);
+        .header("x-api-key", &exports["HOLDFAST_LIVE_KEY"]);
     data(made.multipart(form)).await;
 
     let line = dev.hears("far end: POST /templates -> 201");

@@ -41,6 +41,8 @@ use holdfast_domain::organization::OrgSettings;
 const NOT_SETTINGS: &[&str] = &[
     "url",
     "api_key",
+    "live_key",
+    // Exported by earlier versions of `dev`.
     "test_key",
     "token",
     "org",
