@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use super::plugin_kit::in_rust;
 use super::rules_kit;
-use crate::support::CONTRACT;
 use crate::support::receiver::WebhookReceiver;
+use crate::support::{CONTRACT, envelope_body};
 
 /// A running `holdfast dev`.
 struct DevProcess {
@@ -195,8 +195,22 @@ async fn a_server_for_this_machine_keeps_its_keys_and_has_sample_data() {
     assert_eq!(kept, "/own\n");
     assert!(folder.path().join("holdfast.db").exists());
 
-    // A receiver on this machine gets the same as the sample.
+    // A receiver on this machine gets the events of the sample, and those of test data.
     receiver.wait_for(1).await;
+    let draft = client
+        .post(api("/partner/envelopes"))
+        .header("x-api-key", &exports["HOLDFAST_API_KEY"]);
+    data(draft.json(&envelope_body(&Value::Null))).await;
+    let is_of_test = |event: &Value| event["org_id"].as_str().unwrap().starts_with("org_test_");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !receiver
+        .received()
+        .iter()
+        .any(|one| is_of_test(&one.json()))
+    {
+        assert!(Instant::now() < deadline, "no event of test data");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     let again = exports;
     dev.end();
 
