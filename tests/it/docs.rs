@@ -135,6 +135,68 @@ fn every_code_of_an_issue_is_documented() {
     assert!(unknown.is_empty(), "{unknown:?}");
 }
 
+/// Returns the name of the variable that a text begins with, after its `$`.
+fn variable(text: &str) -> &str {
+    let end = text.find(|character: char| !character.is_ascii_alphanumeric() && character != '_');
+    text.split_at(end.unwrap_or(text.len())).0
+}
+
+/// Pages, programs and starters take address, key and token from the same variables. A page that needs a second
+/// party exports its key under a name of its own.
+#[test]
+fn every_sample_has_the_same_variables() {
+    let mut files = vec![
+        root().join("README.md"),
+        root().join("examples/README.md"),
+        root().join("examples/curl/first-contract.sh"),
+        root().join("host/src/cli/starter/README.md"),
+        root().join("sdk/python/README.md"),
+        root().join("sdk/typescript/README.md"),
+    ];
+    for entry in std::fs::read_dir(root().join("docs")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            files.push(path);
+        }
+    }
+
+    let mut seen = BTreeSet::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let mut check = |before: &str, name: &str, known: &[&str]| {
+            let is_own = text.contains(&format!(" {name}=")) && !name.starts_with("HOLDFAST_");
+            assert!(
+                known.contains(&name) || is_own,
+                "{}: {before}${name}",
+                file.display()
+            );
+            seen.insert(name.to_owned());
+        };
+
+        for (before, known) in [
+            ("X-API-Key: $", "HOLDFAST_API_KEY"),
+            ("Authorization: Bearer $", "HOLDFAST_TOKEN"),
+        ] {
+            for rest in text.split(before).skip(1) {
+                check(before, variable(rest), &[known]);
+            }
+        }
+
+        // What is before the path of the API is the address, without this path.
+        for before in text.split("/api/v2").filter(|before| !before.is_empty()) {
+            if let Some((_, name)) = before.rsplit_once('$')
+                && name == variable(name)
+            {
+                check("/api/v2 after ", name, &["HOLDFAST_URL"]);
+            }
+        }
+    }
+
+    for name in ["HOLDFAST_URL", "HOLDFAST_API_KEY", "HOLDFAST_TOKEN"] {
+        assert!(seen.contains(name), "{name}: {seen:?}");
+    }
+}
+
 /// Returns the folder of each module of the table of layers.
 fn modules() -> Vec<(String, String)> {
     let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();

@@ -1,22 +1,40 @@
-//! The samples of the guides in `docs`, run against a real server in each language that they are written in.
+//! The samples of the guides in `docs`, run against a real server in each language that they are written in. A sample
+//! has the variables that its page exports, and no others. It fails if it prints nothing or `null`.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use axum::http::Method;
 use holdfast::domain::component::Slot;
 use serde_json::json;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 
 use crate::sdk::{PythonSdk, TypeScriptSdk, done, target, test_key};
 use crate::service::components::registry::{plugin_variant, variant};
 use crate::support::docuseal::{self, FakeDocuseal};
-use crate::support::{CONTRACT, TestApp};
+use crate::support::{CONTRACT, TestApp, form};
+
+/// Time for the samples of one page, above the bounds of their own loops.
+const PATIENCE: Duration = Duration::from_secs(900);
+
+/// A `jq` that fails if it prints nothing or `null`, which a reader would take for a result.
+const STRICT_JQ: &str = r#"
+jq() {
+  local printed
+  printed=$(command jq "$@") || return
+  case $'\n'"$printed"$'\n' in
+    $'\n\n' | *$'\nnull\n'*) echo "jq ${*: -1} printed '$printed'" >&2; return 1 ;;
+  esac
+  printf '%s\n' "$printed"
+}
+"#;
 
 /// A guide, and the state that its reader starts with.
 const GUIDES: [(&str, Before); 8] = [
-    ("quickstart", Before::TestKey),
+    ("quickstart", Before::Nothing),
     ("embedding", Before::SentEnvelope),
     ("webhooks", Before::SentEnvelope),
     ("bulk-send", Before::TemplateAndClients),
@@ -29,17 +47,107 @@ const GUIDES: [(&str, Before); 8] = [
 #[derive(Clone, Copy)]
 enum Before {
     Nothing,
-    TestKey,
     SentEnvelope,
     VaultedEnvelope,
     TemplateAndClients,
     Service,
 }
 
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn page(guide: &str) -> String {
+    fs::read_to_string(root().join(format!("docs/{guide}.md"))).unwrap()
+}
+
+/// Returns the variables that a page exports, with the values that it shows.
+fn exports(guide: &str) -> BTreeMap<String, String> {
+    let mut exports = BTreeMap::new();
+    for line in page(guide).lines() {
+        let Some(line) = line.strip_prefix("$ export ") else {
+            continue;
+        };
+
+        let (assignments, _) = line.split_once('#').unwrap_or((line, ""));
+        for assignment in assignments.split_whitespace() {
+            let (name, value) = assignment.split_once('=').unwrap();
+            exports.insert(name.to_owned(), value.to_owned());
+        }
+    }
+
+    exports
+}
+
+/// Returns the variables of a page's reader: those that it exports, with values of this server.
+async fn variables(
+    guide: &str,
+    app: &TestApp,
+    further: BTreeMap<&str, String>,
+) -> BTreeMap<String, String> {
+    let mut exports = exports(guide);
+    for (name, value) in &mut exports {
+        *value = match name.as_str() {
+            "HOLDFAST_URL" => app.url(),
+            "HOLDFAST_API_KEY" if value.starts_with("lk_test_") => test_key(app).await,
+            "HOLDFAST_API_KEY" => app.key.clone(),
+            "HOLDFAST_TOKEN" => app.token("owner"),
+            "HOLDFAST_ORG" => app.org.to_string(),
+            name => further
+                .get(name)
+                .unwrap_or_else(|| panic!("{guide} exports {name}, which its reader does not have"))
+                .clone(),
+        };
+    }
+
+    exports
+}
+
+/// Runs a page's samples with the variables of its reader. Returns what they print.
+async fn run_samples(
+    guide: &str,
+    mut command: Command,
+    variables: BTreeMap<String, String>,
+) -> String {
+    // What the shell of the tests has does not help a page that forgets an export.
+    for name in ["URL", "API_KEY", "LIVE_KEY", "TOKEN", "ORG"] {
+        command.env_remove(format!("HOLDFAST_{name}"));
+    }
+
+    let mut command = tokio::process::Command::from(command);
+    command.envs(variables).kill_on_drop(true);
+    let output = tokio::time::timeout(PATIENCE, command.output()).await;
+    let output = output
+        .unwrap_or_else(|_| panic!("{guide} has not ended after {PATIENCE:?}"))
+        .unwrap();
+
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{guide}: {printed}{errors}");
+    assert!(!printed.trim().is_empty(), "{guide} prints nothing");
+    let is_nothing = |line: &str| ["null", "None", "undefined"].contains(&line.trim());
+    assert!(!printed.lines().any(is_nothing), "{guide}: {printed}");
+
+    printed
+}
+
+/// Returns a shell without the variables of this one.
+fn fresh_bash(folder: &Path, program: &str) -> Command {
+    let mut bash = Command::new("bash");
+    bash.args(["-c", &format!("{STRICT_JQ}{program}")]);
+    bash.current_dir(folder).env_clear();
+    for name in ["PATH", "HOME"] {
+        if let Some(value) = std::env::var_os(name) {
+            bash.env(name, value);
+        }
+    }
+
+    bash
+}
+
 /// Returns a guide's samples in one language that use the API, as one program.
 fn program(guide: &str, language: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
-    let text = fs::read_to_string(path.join(format!("{guide}.md"))).unwrap();
+    let text = page(guide);
     let fence = format!("\n```{language}\n");
     let blocks = text.split(&fence).skip(1);
     let code: Vec<&str> = blocks
@@ -50,6 +158,13 @@ fn program(guide: &str, language: &str) -> String {
     let of_the_api = code.iter().filter(|code| !code.contains("def verify("));
     let program = of_the_api.copied().collect::<Vec<_>>().join("\n");
     assert!(!program.is_empty(), "{guide} has no sample in {language}");
+
+    // A loop that waits has a bound, so it counts; commands end at the first error.
+    let waits = |line: &str| line.starts_with("while ") || line.starts_with("until ");
+    assert!(!program.lines().any(waits), "{guide} in {language}");
+    if language == "sh" {
+        assert!(program.starts_with("set -eo pipefail"), "{guide}");
+    }
 
     program
 }
@@ -71,37 +186,29 @@ async fn follow(language: &str, folder: &Path, run: impl Fn(&str, &str) -> Comma
             config.components.compile_limit = std::time::Duration::from_secs(600);
         })
         .await;
-        let mut variables: BTreeMap<&str, String> = BTreeMap::from([
-            ("HOLDFAST_URL", app.url()),
-            ("HOLDFAST_API_KEY", app.key.clone()),
-            ("HOLDFAST_TOKEN", app.token("owner")),
-            ("HOLDFAST_ORG", app.org.to_string()),
-        ]);
+        let mut further: BTreeMap<&str, String> = BTreeMap::new();
         match before {
             Before::Nothing => {}
-            Before::TestKey => {
-                variables.insert("HOLDFAST_API_KEY", test_key(&app).await);
-            }
             Before::SentEnvelope => {
                 let sent = app.sent_envelope().await;
                 let id = sent["envelope_id"].as_str().unwrap().to_owned();
                 let signers = app.get(&format!("/partner/envelopes/{id}/signers")).await;
                 let signers = signers.data(200);
                 let email = signers["signers"][0]["email"].as_str().unwrap();
-                variables.insert("SIGNER_EMAIL", email.to_owned());
-                variables.insert("ENVELOPE_ID", id);
+                further.insert("SIGNER_EMAIL", email.to_owned());
+                further.insert("ENVELOPE_ID", id);
             }
             Before::VaultedEnvelope => {
                 let (lender, key) = app.party().await;
-                variables.insert("ENVELOPE_ID", app.vaulted_envelope().await);
-                variables.insert("DEALER_KEY", app.key.clone());
-                variables.insert("LENDER_KEY", key);
-                variables.insert("LENDER_ORG", lender.to_string());
+                further.insert("ENVELOPE_ID", app.vaulted_envelope().await);
+                further.insert("DEALER_KEY", app.key.clone());
+                further.insert("LENDER_KEY", key);
+                further.insert("LENDER_ORG", lender.to_string());
             }
             Before::TemplateAndClients => {
                 let template = app.contract_template().await;
                 let id = template["template_id"].as_str().unwrap();
-                variables.insert("TEMPLATE_ID", id.to_owned());
+                further.insert("TEMPLATE_ID", id.to_owned());
 
                 for name in ["ash", "birch"] {
                     let client = json!({ "name": name, "email": format!("{name}@elm.example") });
@@ -109,17 +216,15 @@ async fn follow(language: &str, folder: &Path, run: impl Fn(&str, &str) -> Comma
                 }
             }
             Before::Service => {
-                variables.insert("SERVICE_URL", format!("{}/api", docuseal.url));
-                variables.insert("SERVICE_KEY", docuseal::TOKEN.into());
-                variables.insert("SERVICE_SECRET", docuseal::SECRET.into());
+                further.insert("SERVICE_URL", format!("{}/api", docuseal.url));
+                further.insert("SERVICE_KEY", docuseal::TOKEN.into());
+                further.insert("SERVICE_SECRET", docuseal::SECRET.into());
             }
         }
 
-        let mut command = run(guide, &program(guide, language));
-        command.envs(variables);
-        let said = tokio::task::spawn_blocking(move || done(&mut command));
-        said.await
-            .unwrap_or_else(|error| panic!("{guide} in {language}: {error}"));
+        let command = run(guide, &program(guide, language));
+        let variables = variables(guide, &app, further).await;
+        run_samples(guide, command, variables).await;
 
         // The effect of each guide.
         let count = |table: &'static str| app.count(table);
@@ -140,10 +245,7 @@ async fn follow(language: &str, folder: &Path, run: impl Fn(&str, &str) -> Comma
 async fn the_guides_work_with_curl() {
     let folder = tempfile::tempdir().unwrap();
     follow("sh", folder.path(), |_, program| {
-        let mut bash = Command::new("bash");
-        bash.args(["-euo", "pipefail", "-c", program]);
-        bash.current_dir(folder.path());
-        bash
+        fresh_bash(folder.path(), program)
     })
     .await;
 }
@@ -159,17 +261,9 @@ async fn the_walks_of_facts_funding_and_tapes_can_be_pasted() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("contract.pdf"), CONTRACT).unwrap();
         let app = TestApp::on_a_socket().await;
-        let mut bash = Command::new("bash");
-        bash.args(["-euo", "pipefail", "-c", &program(walk, "sh")]);
-        bash.current_dir(folder.path());
-        bash.envs([
-            ("HOLDFAST_URL", app.url()),
-            ("HOLDFAST_API_KEY", app.key.clone()),
-            ("HOLDFAST_TOKEN", app.token("owner")),
-            ("HOLDFAST_ORG", app.org.to_string()),
-        ]);
-        let said = tokio::task::spawn_blocking(move || done(&mut bash));
-        let said = said.await.unwrap_or_else(|error| panic!("{walk}: {error}"));
+        let bash = fresh_bash(folder.path(), &program(walk, "sh"));
+        let variables = variables(walk, &app, BTreeMap::new()).await;
+        let said = run_samples(walk, bash, variables).await;
         let said = said.trim();
         assert!(said.ends_with(said_last), "{walk}: {said}");
 
@@ -188,6 +282,70 @@ async fn the_walks_of_facts_funding_and_tapes_can_be_pasted() {
             ),
         }
     }
+}
+
+/// Returns the commands of a block, without their prompts and exports.
+fn commands(block: &str) -> String {
+    let lines = block.lines().filter(|line| !line.starts_with("$ export "));
+    lines
+        .map(|line| format!("{}\n", line.strip_prefix("$ ").unwrap_or(line)))
+        .collect()
+}
+
+/// The commands of the README as they stand there; a person signs between them.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_commands_of_the_readme_end_with_a_valid_bundle() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let (_, rest) = readme
+        .split_once("## From template to verified bundle")
+        .unwrap();
+    let (section, _) = rest.split_once("\n## ").unwrap();
+    let blocks = section.split("```console\n").skip(1);
+    let blocks: Vec<String> = blocks
+        .map(|rest| commands(rest.split_once("```").unwrap().0))
+        .collect();
+    let [until_sent, released] = blocks.as_slice() else {
+        panic!("{section}");
+    };
+
+    let vaulted = r#"
+for _ in {1..600}; do
+  STATUS=$(api "$BASE/partner/envelopes/$ENVELOPE_ID/status" | jq -r .data.status)
+  [ "$STATUS" != vaulted ] || break
+  sleep 0.2
+done
+"#;
+    let program = format!("set -eo pipefail\n{until_sent}{vaulted}{released}")
+        .replace("target/debug/holdfast", env!("CARGO_BIN_EXE_holdfast"))
+        .replace(
+            "tests/fixtures/retail-installment-contract.pdf",
+            "contract.pdf",
+        );
+
+    let app = TestApp::on_a_socket().await;
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("contract.pdf"), CONTRACT).unwrap();
+    let mut bash = tokio::process::Command::from(fresh_bash(folder.path(), &program));
+    bash.env("HOLDFAST_URL", app.url())
+        .env("HOLDFAST_API_KEY", &app.key)
+        .stdout(Stdio::piped())
+        .kill_on_drop(true);
+    let mut running = bash.spawn().unwrap();
+
+    let mut output = BufReader::new(running.stdout.take().unwrap());
+    let walk = async {
+        let mut link = String::new();
+        output.read_line(&mut link).await.unwrap();
+        form::sign(&app, link.trim()).await;
+
+        let mut report = String::new();
+        output.read_to_string(&mut report).await.unwrap();
+        (running.wait().await.unwrap(), report)
+    };
+    let (status, report) = tokio::time::timeout(PATIENCE, walk).await.unwrap();
+    assert!(status.success(), "{report}");
+    let is_valid = report.lines().any(|line| line.starts_with("VALID: "));
+    assert!(is_valid, "{report}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

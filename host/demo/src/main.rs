@@ -56,19 +56,20 @@ async fn main() -> Result<()> {
     println!("  settings, map     docs/configuration.md, ARCHITECTURE.md");
 
     if keep {
+        println!("  for curl, the clients and the guides, with test data:");
         println!(
-            "  for curl          export BASE_URL={} API_KEY={}",
-            demo.api, demo.key
-        );
-        println!(
-            "  for the clients   export HOLDFAST_URL={} HOLDFAST_API_KEY={}",
-            server.url, demo.key
-        );
-
-        println!(
-            "  for test data     export TEST_KEY={}",
+            "                    export HOLDFAST_URL={} HOLDFAST_API_KEY={}",
+            server.url,
             demo.test_key(&server)?
         );
+        println!("  for contracts that are released or sold, and for users of the organization:");
+        println!("                    export HOLDFAST_LIVE_KEY={}", demo.key);
+        println!(
+            "                    export HOLDFAST_ORG={} HOLDFAST_TOKEN={}",
+            demo.org,
+            demo.owner_token(&server)?
+        );
+
         let waiting = demo.samples(&mut server, &pdf).await?;
         println!("  the console, as owner of the organization (the link works once):");
         println!("                    {}", demo.owner_link(&server)?);
@@ -256,11 +257,19 @@ impl DemoPartner {
     /// Creates a key for test data.
     fn test_key(&self, server: &DemoServer) -> Result<String> {
         // Test data is never released, so the key has no scope for a release.
-        let scopes = "envelopes:read,envelopes:write,vault:read,vault:write,compliance:read";
+        let scopes = "envelopes:read,envelopes:write,vault:read,vault:write,compliance:read,\
+                      webhooks:listen";
         let create = [
             "key", "create", "--org", &self.org, "--scopes", scopes, "--test",
         ];
         text(&server.operator(&create)?, "api_key")
+    }
+
+    /// Issues a bearer token of an owner.
+    fn owner_token(&self, server: &DemoServer) -> Result<String> {
+        let issue = ["token", "issue", "--org", &self.org, "--role", "owner"];
+        let owner = ["--email", "owner@pinecrest.example"];
+        text(&server.operator(&[&issue[..], &owner].concat())?, "token")
     }
 
     /// Invites an owner of the organization. Returns the link to sign in to the console.

@@ -22,8 +22,8 @@ pub enum KeyCommand {
     Create {
         #[arg(long, value_parser = org_id)]
         org: OrgId,
-        /// Scopes, separated by commas.
-        #[arg(long, value_delimiter = ',', value_parser = scope, required = true)]
+        /// Scopes, separated by commas (docs/roles.md).
+        #[arg(long, value_delimiter = ',', value_parser = scope, required = true, long_help = scopes_help())]
         scopes: Vec<Scope>,
         /// Rate limit in requests per minute.
         #[arg(long, value_parser = clap::value_parser!(i64).range(1..))]
@@ -46,7 +46,8 @@ pub enum KeyCommand {
     Update {
         #[arg(value_parser = key_id)]
         key: KeyId,
-        #[arg(long, value_delimiter = ',', value_parser = scope)]
+        /// Scopes that replace those of the key, separated by commas (docs/roles.md).
+        #[arg(long, value_delimiter = ',', value_parser = scope, long_help = scopes_help())]
         scopes: Option<Vec<Scope>>,
         #[arg(long, value_parser = clap::value_parser!(i64).range(1..))]
         rpm: Option<i64>,
@@ -192,6 +193,16 @@ fn scope(text: &str) -> Result<Scope, String> {
         let known: Vec<&str> = Scope::ALL.iter().map(|scope| scope.as_str()).collect();
         format!("unknown scope; known are {}", known.join(", "))
     })
+}
+
+/// Returns the list of scopes for `--help`.
+fn scopes_help() -> String {
+    let mut help = "Scopes, separated by commas (docs/roles.md has their operations):".to_owned();
+    for scope in Scope::ALL {
+        help.push_str(&format!("\n  {:<16} {}", scope.as_str(), scope.allows()));
+    }
+
+    help
 }
 
 fn key_id(text: &str) -> Result<KeyId, String> {

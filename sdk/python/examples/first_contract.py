@@ -24,8 +24,12 @@ envelope = holdfast.create_envelope(
 id = envelope["envelope_id"]
 print("sign at", envelope["sign_url"], flush=True)
 # A production system receives the webhook vault.stored instead of asking.
-while holdfast.get_envelope_status(id)["status"] != "vaulted":
+for _ in range(900):
+    if holdfast.get_envelope_status(id)["status"] == "vaulted":
+        break
     time.sleep(1)
+else:
+    raise TimeoutError("the contract is not vaulted after a quarter of an hour")
 print("compliance score", holdfast.get_compliance(id)["compliance"]["score"])
 holdfast.vault_out(
     id,

@@ -22,7 +22,10 @@ const { envelope_id: id, sign_url } = await holdfast.createEnvelope({
 });
 console.log(`sign at ${sign_url}`);
 // A production system receives the webhook vault.stored instead of asking.
-while ((await holdfast.getEnvelopeStatus({ id })).status !== "vaulted") await sleep(1000);
+for (let tries = 0; (await holdfast.getEnvelopeStatus({ id })).status !== "vaulted"; tries += 1) {
+  if (tries === 900) throw new Error("the contract is not vaulted after a quarter of an hour");
+  await sleep(1000);
+}
 console.log(`compliance score ${(await holdfast.getCompliance({ id })).compliance.score}`);
 await holdfast.vaultOut({
   id,

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use super::plugin_kit::in_rust;
 use super::rules_kit;
-use crate::support::CONTRACT;
 use crate::support::receiver::WebhookReceiver;
+use crate::support::{CONTRACT, envelope_body};
 
 /// A running `holdfast dev`.
 struct DevProcess {
@@ -161,12 +161,13 @@ async fn a_server_for_this_machine_keeps_its_keys_and_has_sample_data() {
     let api = |path: &str| format!("{}/api/v2{path}", exports["HOLDFAST_URL"]);
     let client = client();
     let listed = client.get(api("/partner/envelopes"));
-    let listed = data(listed.header("x-api-key", &exports["HOLDFAST_API_KEY"])).await;
+    let listed = data(listed.header("x-api-key", &exports["HOLDFAST_LIVE_KEY"])).await;
     assert_eq!(listed[0]["envelope_name"], "Sample contract");
 
     let test = client.get(api("/partner/envelopes"));
-    let test = data(test.header("x-api-key", &exports["HOLDFAST_TEST_KEY"])).await;
+    let test = data(test.header("x-api-key", &exports["HOLDFAST_API_KEY"])).await;
     assert_eq!(test, json!([]));
+    assert!(exports["HOLDFAST_API_KEY"].starts_with("lk_test_"));
 
     let users = client
         .get(api("/users"))
@@ -194,20 +195,38 @@ async fn a_server_for_this_machine_keeps_its_keys_and_has_sample_data() {
     assert_eq!(kept, "/own\n");
     assert!(folder.path().join("holdfast.db").exists());
 
-    // A receiver on this machine gets the same as the sample.
+    // A receiver on this machine gets the events of the sample, and those of test data.
     receiver.wait_for(1).await;
+    let draft = client
+        .post(api("/partner/envelopes"))
+        .header("x-api-key", &exports["HOLDFAST_API_KEY"]);
+    data(draft.json(&envelope_body(&Value::Null))).await;
+    let is_of_test = |event: &Value| {
+        event["org_id"]
+            .as_str()
+            .is_some_and(|org| org.starts_with("org_test_"))
+    };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !receiver
+        .received()
+        .iter()
+        .any(|one| is_of_test(&one.json()))
+    {
+        assert!(Instant::now() < deadline, "no event of test data");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     let again = exports;
     dev.end();
 
     let mut dev = DevProcess::start_after(folder.path(), &[], &again);
     let exports = dev.exports();
-    for name in ["HOLDFAST_API_KEY", "HOLDFAST_TEST_KEY", "HOLDFAST_ORG"] {
+    for name in ["HOLDFAST_API_KEY", "HOLDFAST_LIVE_KEY", "HOLDFAST_ORG"] {
         assert_eq!(exports[name], again[name], "{name}");
     }
 
     let api = |path: &str| format!("{}/api/v2{path}", exports["HOLDFAST_URL"]);
     let listed = client.get(api("/partner/envelopes"));
-    let listed = data(listed.header("x-api-key", &exports["HOLDFAST_API_KEY"])).await;
+    let listed = data(listed.header("x-api-key", &exports["HOLDFAST_LIVE_KEY"])).await;
     assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
 
     dev.end();
@@ -329,7 +348,7 @@ async fn a_plugin_works_with_the_service_of_its_script() {
     let at_api = format!("{}/api/v2/partner/templates", exports["HOLDFAST_URL"]);
     let made = client()
         .post(at_api)
-        .header("x-api-key", &exports["HOLDFAST_API_KEY"]);
+        .header("x-api-key", &exports["HOLDFAST_LIVE_KEY"]);
     data(made.multipart(form)).await;
 
     let line = dev.hears("far end: POST /templates -> 201");

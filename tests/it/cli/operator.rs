@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use holdfast::domain::organization::Scope;
 use serde_json::Value;
 
 use crate::support::{TestApp, operator as json, share_native_code};
@@ -19,6 +20,24 @@ fn failure(data: &Path, arguments: &[&str]) -> String {
     let output = holdfast(data, arguments);
     assert!(!output.status.success(), "{arguments:?} should fail");
     String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn the_help_of_keys_explains_every_scope() {
+    let data = tempfile::tempdir().unwrap();
+    for command in ["create", "update"] {
+        let output = holdfast(data.path(), &["key", command, "--help"]);
+        let help = String::from_utf8(output.stdout).unwrap();
+        for scope in Scope::ALL {
+            assert!(
+                help.lines().any(|line| {
+                    let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
+                    words.starts_with(&format!("{scope} {}", scope.allows()))
+                }),
+                "{scope}: {help}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -106,6 +106,9 @@ async fn a_key_without_the_scope_is_refused_before_the_request_is_read() {
     let answer = app
         .post_text(&key, "/partner/envelopes", "application/json", "{broken")
         .await;
+    let details = answer.json()["details"].clone();
+    assert_eq!(details["scope"], "envelopes:write");
+    assert_eq!(details["granted_by"], json!(["owner", "admin"]));
     assert_eq!(answer.error(403), "Missing required scope: envelopes:write");
 
     for (path, scope) in [

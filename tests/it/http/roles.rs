@@ -1,29 +1,34 @@
-//! Roles of web-app users: which operation each role may use.
+//! Roles of web-app users and scopes of API keys: which operation each may use.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use axum::body::Body;
 use axum::http::Request;
-use holdfast::domain::organization::Role;
+use holdfast::domain::organization::{Role, Scope};
 use serde_json::{Value, json};
 
 use super::openapi::{ApiOperation, document, operations};
 use crate::support::TestApp;
 
-/// Returns the roles that the document names for an operation; none if it takes no bearer token of a user.
-fn roles_of(operation: &ApiOperation) -> Option<Vec<String>> {
-    let named = operation.description["x-roles"].as_array()?;
+/// Member of an operation with the roles of its users.
+const ROLES: &str = "x-roles";
+/// Member of an operation with the scopes of its keys, of which one is enough.
+const SCOPES: &str = "x-scopes";
+
+/// Returns the roles or scopes that the document names for an operation; none if it takes no such credential.
+fn named(operation: &ApiOperation, member: &str) -> Option<Vec<String>> {
+    let named = operation.description[member].as_array()?;
     Some(
         named
             .iter()
-            .map(|role| role.as_str().unwrap().to_owned())
+            .map(|name| name.as_str().unwrap().to_owned())
             .collect(),
     )
 }
 
-/// Sends a request that is refused for its role, or fails for its id or body.
-fn request(operation: &ApiOperation, token: &str, org: &str) -> Request<Body> {
+/// Returns a request that is refused for its credential, or fails for its id or body.
+fn request(operation: &ApiOperation, credential: (&str, &str), org: &str) -> Request<Body> {
     let path = operation
         .path
         .replace("{slot}", "rules.compliance")
@@ -32,13 +37,14 @@ fn request(operation: &ApiOperation, token: &str, org: &str) -> Request<Body> {
         .replace("{name}", "Line-12")
         .replace("{stipulation}", "insurance")
         .replace("{question_id}", "qst_01jdk7m3e8f4x9s2w5v6b0c1dh")
+        .replace("{line}", "1")
         .replace("{sha256}", &"0".repeat(64));
     assert!(!path.contains('{'), "{path}");
 
     Request::builder()
         .method(&operation.method)
         .uri(format!("/api/v2{path}"))
-        .header("authorization", format!("Bearer {token}"))
+        .header(credential.0, credential.1)
         .header("content-type", "application/json")
         .header("x-org-id", org)
         .body(Body::from("{}"))
@@ -51,12 +57,17 @@ async fn a_role_uses_exactly_the_operations_of_its_column() {
     let app = TestApp::start().await;
     let tokens: BTreeMap<&str, String> = Role::ALL
         .iter()
-        .map(|role| (role.as_str(), app.token(role.as_str())))
+        .map(|role| {
+            (
+                role.as_str(),
+                format!("Bearer {}", app.token(role.as_str())),
+            )
+        })
         .collect();
 
     let mut cells = 0;
     for operation in operations(&document()) {
-        let Some(named) = roles_of(&operation) else {
+        let Some(named) = named(&operation, ROLES) else {
             continue;
         };
 
@@ -65,7 +76,10 @@ async fn a_role_uses_exactly_the_operations_of_its_column() {
         assert!(!named.contains(&"member".to_owned()), "{name}");
 
         for (role, token) in &tokens {
-            let answer = app.send(request(&operation, token, app.org.as_str())).await;
+            let credential = ("authorization", token.as_str());
+            let answer = app
+                .send(request(&operation, credential, app.org.as_str()))
+                .await;
             let may = named.iter().any(|named| named == role);
             assert_eq!(
                 answer.status != 403,
@@ -85,44 +99,112 @@ async fn a_role_uses_exactly_the_operations_of_its_column() {
     assert!(cells > 600, "{cells}");
 }
 
-/// The table in the documentation. Set `UPDATE_ROLES=1` to rewrite it.
+/// Every cell of the tables of scopes: a key without a scope that is named gets 403 with its name, the others
+/// something else.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_uses_exactly_the_operations_of_its_scope() {
+    let app = TestApp::start().await;
+    let mut keys = BTreeMap::new();
+    for scope in Scope::ALL {
+        keys.insert(scope.as_str(), app.key_with(&[*scope]).await);
+    }
+
+    let mut cells = 0;
+    for operation in operations(&document()) {
+        let Some(named) = named(&operation, SCOPES) else {
+            continue;
+        };
+
+        let name = format!("{} {}", operation.method, operation.path);
+        for (scope, key) in &keys {
+            let credential = ("x-api-key", key.as_str());
+            let answer = app
+                .send(request(&operation, credential, app.org.as_str()))
+                .await;
+            let refused = answer.status == 403 && answer.text().contains("Missing required scope");
+            let may = named.iter().any(|named| named == scope);
+            assert_eq!(!refused, may, "{name} with {scope}: {}", answer.text());
+            assert!(
+                answer.status != 401 && answer.status != 429,
+                "{name} with {scope}"
+            );
+
+            cells += 1;
+        }
+    }
+
+    assert!(cells > 1000, "{cells}");
+}
+
+/// Appends a table of operations, with a column for each role or scope.
+fn write_table(page: &mut String, operations: &[ApiOperation], member: &str, columns: &[&str]) {
+    let _ = writeln!(page, "\n| Operation | {} |", columns.join(" | "));
+    let _ = writeln!(page, "|---|{}", "---|".repeat(columns.len()));
+
+    for operation in operations {
+        let named = named(operation, member).unwrap();
+        let marks = columns.iter().map(|column| {
+            if named.iter().any(|one| one == column) {
+                "yes"
+            } else {
+                "–"
+            }
+        });
+        let marks: Vec<&str> = marks.collect();
+
+        let (method, path) = (&operation.method, &operation.path);
+        let _ = writeln!(page, "| `{method} {path}` | {} |", marks.join(" | "));
+    }
+}
+
+/// The tables in the documentation. Set `UPDATE_ROLES=1` to rewrite them.
 #[test]
-fn the_table_of_roles_is_that_of_the_document() {
+fn the_tables_of_roles_and_scopes_are_those_of_the_document() {
     let roles: Vec<&str> = Role::ALL.iter().map(|role| role.as_str()).collect();
     let mut areas: BTreeMap<String, Vec<ApiOperation>> = BTreeMap::new();
     for operation in operations(&document()) {
-        if roles_of(&operation).is_some() {
+        if named(&operation, ROLES).is_some() || named(&operation, SCOPES).is_some() {
             let area = operation.description["tags"][0].as_str().unwrap();
             areas.entry(area.to_owned()).or_default().push(operation);
         }
     }
 
     let mut page = String::from(
-        "# Roles of users\n\nWhat users of the web app may do, by their role: with a bearer token of `holdfast token issue` or of \
+        "# Roles and scopes\n\nWhat users of the web app may do, by their role: with a bearer token of `holdfast token issue` or of \
          your OpenID Connect issuer. API keys have scopes instead. Provider instances and the policy of changes take the role \
-         `owner` or `admin`, also where an operation takes others for rules. A test writes this table and tries every cell.\n",
+         `owner` or `admin`, also where an operation takes others for rules. A test writes these tables and tries every cell.\n\n\
+         ## Scopes of keys\n\nA user with the role `owner` or `admin` makes keys and changes their scopes, in the console \
+         (*Developers*) or with `PATCH /api-keys/{id}`; so does the operator, with `holdfast key create` and `holdfast key update`. \
+         A key that lacks a scope gets 403, and `details` of the answer name the scope and these roles. A test key has the same \
+         scopes.\n\n| Scope | Allows to |\n|---|---|\n",
     );
+    for scope in Scope::ALL {
+        let _ = writeln!(page, "| `{scope}` | {} |", scope.allows());
+    }
+
     for (area, operations) in areas {
-        let _ = write!(
-            page,
-            "\n## {area}\n\n| Operation | {} |\n",
-            roles.join(" | ")
-        );
-        let _ = writeln!(page, "|---|{}", "---|".repeat(roles.len()));
+        let _ = writeln!(page, "\n## {area}");
+        let (of_users, of_keys): (Vec<ApiOperation>, Vec<ApiOperation>) = operations
+            .into_iter()
+            .partition(|operation| named(operation, ROLES).is_some());
+        if !of_users.is_empty() {
+            write_table(&mut page, &of_users, ROLES, &roles);
+        }
 
-        for operation in operations {
-            let named = roles_of(&operation).unwrap();
-            let marks = roles.iter().map(|role| {
-                if named.iter().any(|one| one == role) {
-                    "yes"
-                } else {
-                    "–"
-                }
-            });
-            let marks: Vec<&str> = marks.collect();
-
-            let (method, path) = (&operation.method, &operation.path);
-            let _ = writeln!(page, "| `{method} {path}` | {} |", marks.join(" | "));
+        // An area needs few of the scopes, and a table with all would be too wide to read.
+        let is_used = |scope: &str| {
+            let mut operations = of_keys.iter();
+            operations.any(|one| {
+                named(one, SCOPES).is_some_and(|all| all.iter().any(|name| name == scope))
+            })
+        };
+        let scopes: Vec<&str> = Scope::ALL
+            .iter()
+            .map(|scope| scope.as_str())
+            .filter(|scope| is_used(scope))
+            .collect();
+        if !of_keys.is_empty() {
+            write_table(&mut page, &of_keys, SCOPES, &scopes);
         }
     }
 

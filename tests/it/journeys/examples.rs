@@ -22,8 +22,6 @@ async fn ends_with_a_valid_bundle(mut program: Command) {
     let mut running = program
         .arg(CONTRACT_FILE)
         .current_dir(folder.path())
-        .env("BASE_URL", format!("{}/api/v2", app.url()))
-        .env("API_KEY", &app.key)
         .env("HOLDFAST_URL", app.url())
         .env("HOLDFAST_API_KEY", &app.key)
         .stdout(Stdio::piped())

@@ -579,6 +579,32 @@ words! {
     }
 }
 
+impl Scope {
+    /// Returns what keys with the scope may do, in a few words.
+    pub fn allows(self) -> &'static str {
+        match self {
+            Self::EnvelopesRead => "read envelopes, documents, signers and signing links",
+            Self::EnvelopesWrite => {
+                "create, send, change and void envelopes; templates, open links"
+            }
+            Self::VaultRead => {
+                "download vaulted copies, custody records and completion certificates"
+            }
+            Self::VaultWrite => "vault a contract",
+            Self::VaultRelease => "release the authoritative copy, and export evidence bundles",
+            Self::ComplianceRead => "read checks, vault certificates and custody ledgers",
+            Self::CustomersRead => "list customers",
+            Self::EsignWrite => "embed the signing form in pages",
+            Self::ControlRead => "read records under control, transfers, pools and loan tapes",
+            Self::ControlWrite => "designate, sell, pledge and accept records; compare loan tapes",
+            Self::ControlConsent => "consent to releases, end pledges, and register keys that sign",
+            Self::WebhooksListen => "read the feed of events, and send events again",
+            Self::HoldsRead => "read legal holds, retention schedules and due records",
+            Self::HoldsWrite => "place and lift legal holds, and set retention schedules",
+        }
+    }
+}
+
 words! {
     /// Role of a web-app user.
     Role {

@@ -268,8 +268,9 @@ async fn announce(
 ) -> Result<(), Failure> {
     let mut exports = vec![
         ("HOLDFAST_URL", installation.url.clone()),
-        ("HOLDFAST_API_KEY", state.key.clone()),
-        ("HOLDFAST_TEST_KEY", state.test_key.clone()),
+        // The key of the guides: signing without people, and the clock, take test keys only.
+        ("HOLDFAST_API_KEY", state.test_key.clone()),
+        ("HOLDFAST_LIVE_KEY", state.key.clone()),
         ("HOLDFAST_TOKEN", installation.token.clone()),
         ("HOLDFAST_ORG", state.org.to_string()),
     ];
@@ -335,6 +336,7 @@ struct Installation {
     app: App,
     url: String,
     key: String,
+    test_key: String,
     token: String,
     client: Client,
 }
@@ -349,6 +351,7 @@ impl Installation {
             app: app.clone(),
             url: format!("http://{}", dev.listen),
             key: state.key.clone(),
+            test_key: state.test_key.clone(),
             token: token.text,
             // A proxy of the environment cannot reach this machine's loopback address.
             client: Client::builder().no_proxy().build()?,
@@ -406,13 +409,21 @@ impl Installation {
         Ok(body["data"].clone())
     }
 
-    /// Registers a receiver of all events. Returns its secret.
+    /// Registers a receiver of all events, also of test data. Returns its secret.
     async fn register(&self, url: &Url) -> Result<String, Failure> {
         let body = json!({ "url": url, "events": ["*"], "description": "holdfast dev" });
         let made = self
             .data(self.as_owner("/webhooks/endpoints").json(&body))
             .await?;
-        Ok(text(&made, "secret"))
+        let secret = text(&made, "secret");
+
+        // Events of test data go only to receivers that a test key has set.
+        let body = json!({ "webhook_url": url, "webhook_secret": secret });
+        let of_tests = self.client.patch(self.api("/partner/webhook"));
+        self.data(of_tests.header("x-api-key", &self.test_key).json(&body))
+            .await?;
+
+        Ok(secret)
     }
 
     async fn read(&self, path: &str) -> Result<Value, Failure> {

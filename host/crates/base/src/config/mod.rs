@@ -42,6 +42,8 @@ use holdfast_domain::signature::DigestAlgorithm;
 const NOT_SETTINGS: &[&str] = &[
     "url",
     "api_key",
+    "live_key",
+    // Exported by earlier versions of `dev`.
     "test_key",
     "token",
     "org",

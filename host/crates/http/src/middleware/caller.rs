@@ -181,9 +181,21 @@ fn permit<S: RequiredScope>(
     Err(missing(S::SCOPE))
 }
 
+/// Returns the refusal of a key without a scope. `error` is the contract's text; `details` say who can help.
 fn missing(scope: Scope) -> HttpError {
+    let roles: Vec<&str> = Permission::Administer.roles().map(Role::as_str).collect();
+    let hint = format!(
+        "The role {} can give the key this scope: PATCH /api-keys/{{id}}; the operator: holdfast key update",
+        roles.join(" or ")
+    );
+
     let text = format!("Missing required scope: {scope}");
-    HttpError::new(StatusCode::FORBIDDEN, text)
+    HttpError::new(StatusCode::FORBIDDEN, text).with_details(json!({
+        "scope": scope,
+        "allows": scope.allows(),
+        "granted_by": roles,
+        "hint": hint,
+    }))
 }
 
 /// Checks the key's scope and counts the request against its rate limit.

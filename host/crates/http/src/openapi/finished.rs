@@ -321,7 +321,14 @@ fn error_answer(status: u16) -> Value {
     let example = match status {
         400 => json!({ "error": "Invalid JSON: EOF while parsing a value at line 1 column 9" }),
         401 => json!({ "error": "Invalid API key" }),
-        403 => json!({ "error": "Missing required scope: envelopes:write" }),
+        403 => json!({
+            "error": "Missing required scope: vault:write",
+            "details": {
+                "scope": "vault:write", "allows": "vault a contract", "granted_by": ["owner", "admin"],
+                "hint": "The role owner or admin can give the key this scope: PATCH /api-keys/{id}; the operator: \
+                         holdfast key update",
+            },
+        }),
         404 => json!({ "error": "Envelope not found" }),
         409 => json!({ "error": "Cannot vault envelope with status: sent" }),
         422 => json!({
