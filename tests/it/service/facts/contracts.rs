@@ -229,7 +229,7 @@ impl MadeContract {
             amount: total * (70 + numbers.below(25)) / 100,
             total,
             payment,
-            down: (number % 3 > 0).then(|| 50_000 + numbers.below(900_000)),
+            down: (!number.is_multiple_of(3)).then(|| 50_000 + numbers.below(900_000)),
             payments,
             buyer: one_of(&BUYERS, numbers),
             seller: one_of(&SELLERS, numbers),
