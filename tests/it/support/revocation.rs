@@ -186,7 +186,7 @@ fn settings(address: &str, digest: &str) -> String {
          [seals_without_places]\nkeyUsage = critical,digitalSignature,nonRepudiation\n\
          [stamps]\nkeyUsage = critical,digitalSignature\nextendedKeyUsage = critical,timeStamping\n{places}\n\
          [ca]\ndefault_ca = list\n\
-         [list]\ndatabase = index.txt\ncrlnumber = crlnumber\ndefault_md = {digest}\ndefault_crl_days = 7\n"
+         [list]\nunique_subject = no\ndatabase = index.txt\ncrlnumber = crlnumber\ndefault_md = {digest}\ndefault_crl_days = 7\n"
     )
 }
 

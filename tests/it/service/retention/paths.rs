@@ -196,10 +196,14 @@ impl RefusedPaths {
     async fn own(&mut self, method: Method, path: &str, id: &str, body: Value) -> TestResponse {
         let called = path.replace("{id}", id);
         self.taken.insert(format!("{method} {path}"));
-        if path.starts_with("/partner/") {
-            self.app.post(&called, body).await
-        } else {
-            self.app.web(method, &called, body).await
+        match method {
+            Method::POST if path.starts_with("/partner/") => self.app.post(&called, body).await,
+            Method::DELETE if path.starts_with("/partner/") => {
+                let request = Request::delete(format!("/api/v2{called}"));
+                let request = request.header("x-api-key", &self.app.key);
+                self.app.send(request.body(Body::empty()).unwrap()).await
+            }
+            _ => self.app.web(method, &called, body).await,
         }
     }
 
@@ -240,6 +244,17 @@ async fn each_path_that_a_hold_refuses_is_refused() {
         .await
         .data(201);
     let batch = batch["batch_id"].as_str().unwrap().to_owned();
+    let map = json!({
+        "columns": [{ "column": "Envelope", "fact": "envelope_id" }], "keys": ["envelope_id"],
+    });
+    let texts = [("name", "Line 12"), ("map", &map.to_string())];
+    let path = "/partner/control/tapes";
+    let tape = format!("Envelope\n{own}\n");
+    let tape = paths
+        .app
+        .upload(path, "text/csv", tape.as_bytes(), &texts)
+        .await;
+    let tape = tape.data(202)["tape_id"].as_str().unwrap().to_owned();
     paths.app.wait_until_idle().await;
 
     let own_hold = place(&paths.app, "organization", None).await;
@@ -259,7 +274,12 @@ async fn each_path_that_a_hold_refuses_is_refused() {
         let answer = paths.own(Method::POST, path, &own, to.clone()).await;
         assert_eq!(refused(&answer)["hold_id"], own_hold.as_str());
     }
-    for (path, id) in [("/templates/{id}", &template), ("/bulk-send/{id}", &batch)] {
+    for (path, id) in [
+        ("/templates/{id}", &template),
+        ("/bulk-send/{id}", &batch),
+        ("/partner/control/tapes/{id}", &tape),
+        ("/control/tapes/{id}", &tape),
+    ] {
         let answer = paths.own(Method::DELETE, path, id, Value::Null).await;
         assert_eq!(refused(&answer)["hold_id"], own_hold.as_str());
     }

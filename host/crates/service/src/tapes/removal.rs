@@ -11,6 +11,8 @@ use holdfast_domain::job::{DeleteObject, DeleteTapeRows};
 use holdfast_domain::ledger::NewEntry;
 use holdfast_domain::organization::Organization;
 use holdfast_domain::tape::{TAPE_DELETED, Tape, TapeChain, TapeSummary};
+use holdfast_platform::permits::legal_holds;
+use holdfast_platform::problems::ControlProblem;
 use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::tapes as rows;
 use holdfast_store::{StoreError, chores, jobs, ledger, organizations};
@@ -55,6 +57,7 @@ async fn remove(core: &Core, tape: &Tape, actor: &str, reason: &str) -> Result<(
     let mut tx = core.store.begin().await?;
     // At the same moment, a check of the organization may end, or another tape be deleted: each entry follows the last one.
     organizations::lock(&mut tx, org).await?;
+    legal_holds::permit_deletion(&mut tx, org).await?;
     ledger::append(&mut tx, Some(org), &TapeChain::of(org), entry).await?;
     // A second deletion at the same moment is a conflict, which takes its entry back.
     rows::delete(&mut tx, tape).await?;
@@ -116,6 +119,8 @@ async fn forget_of(
             match remove(core, tape, "system", "retention").await {
                 // A person was first.
                 Ok(()) | Err(ServiceError::Store(StoreError::Conflict)) => {}
+                // The next run asks again.
+                Err(ServiceError::Control(ControlProblem::LegalHold(_))) => return Ok(()),
                 Err(error) => return Err(error),
             }
         }

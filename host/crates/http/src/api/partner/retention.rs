@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::error::HttpError;
 use crate::middleware::act::{ActOn, NewAct};
 use crate::middleware::caller::Authorized;
-use crate::middleware::extract::{ResourceId, ValidQuery, page_and_limit};
+use crate::middleware::extract::{PageWindow, ResourceId, ValidQuery};
 use crate::reply::{Created, CursorReply, DataReply, Found};
 use holdfast_domain::id::{EnvelopeId, HoldId};
 use holdfast_service::App;
@@ -24,6 +24,9 @@ pub async fn place<C: Authorized>(act: NewAct<C, NewHold>) -> Result<Created<Hol
 
 #[derive(Deserialize, JsonSchema)]
 pub struct HoldsQuery {
+    /// Page number, from 1; not together with `starting_after`. Pages have numbers up to the 1000th item.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
     /// 1 to 100; 20 when absent.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<i64>,
@@ -36,10 +39,10 @@ pub async fn list<C: Authorized>(
     user: C,
     ValidQuery(query): ValidQuery<HoldsQuery>,
 ) -> Result<CursorReply<HoldView>, HttpError> {
-    let (_, limit) = page_and_limit(None, query.limit, 20, 100)?;
     let after = query.starting_after.as_ref();
-    let found = holds::list(&app, user.caller(), after, limit + 1).await?;
-    Ok(CursorReply::new(found, limit))
+    let window = PageWindow::checked((query.page, query.limit), after.is_some(), 20, 100)?;
+    let found = holds::list(&app, user.caller(), after, window.read()).await?;
+    Ok(window.reply(found))
 }
 
 pub async fn read<C: Authorized>(
@@ -86,6 +89,9 @@ pub async fn report<C: Authorized>(
 
 #[derive(Deserialize, JsonSchema)]
 pub struct DueQuery {
+    /// Page number, from 1; not together with `starting_after`. Pages have numbers up to the 1000th item.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
     /// 1 to 100; 20 when absent.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<i64>,
@@ -99,8 +105,8 @@ pub async fn due<C: Authorized>(
     user: C,
     ValidQuery(query): ValidQuery<DueQuery>,
 ) -> Result<CursorReply<DueView>, HttpError> {
-    let (_, limit) = page_and_limit(None, query.limit, 20, 100)?;
     let after = query.starting_after.as_ref();
-    let found = retention::due(&app, user.caller(), after, limit + 1).await?;
-    Ok(CursorReply::new(found, limit))
+    let window = PageWindow::checked((query.page, query.limit), after.is_some(), 20, 100)?;
+    let found = retention::due(&app, user.caller(), after, window.read()).await?;
+    Ok(window.reply(found))
 }
