@@ -67,6 +67,8 @@ impl FakeCertificateAuthority {
         let address = format!("http://{}", listener.local_addr().unwrap());
         std::fs::write(at.join("openssl.cnf"), settings(&address, digest)).unwrap();
         std::fs::write(at.join("index.txt"), "").unwrap();
+        // A key that is certified anew has the same subject.
+        std::fs::write(at.join("index.txt.attr"), "unique_subject = no\n").unwrap();
         std::fs::write(at.join("crlnumber"), "1000\n").unwrap();
 
         for (file, subject) in [("root", name), ("other", "Another Authority")] {
@@ -186,7 +188,7 @@ fn settings(address: &str, digest: &str) -> String {
          [seals_without_places]\nkeyUsage = critical,digitalSignature,nonRepudiation\n\
          [stamps]\nkeyUsage = critical,digitalSignature\nextendedKeyUsage = critical,timeStamping\n{places}\n\
          [ca]\ndefault_ca = list\n\
-         [list]\nunique_subject = no\ndatabase = index.txt\ncrlnumber = crlnumber\ndefault_md = {digest}\ndefault_crl_days = 7\n"
+         [list]\ndatabase = index.txt\ncrlnumber = crlnumber\ndefault_md = {digest}\ndefault_crl_days = 7\n"
     )
 }
 

@@ -360,6 +360,7 @@ async fn called(app: &TestApp, operation: &ApiOperation, id: &str) -> TestRespon
         .replace("{slot}", "rules.compliance")
         .replace("{id}", id)
         .replace("{role}", "Buyer")
+        .replace("{line}", "1")
         .replace("{name}", "Line-12")
         .replace("{stipulation}", "insurance")
         .replace("{question_id}", "qst_01jdk7m3e8f4x9s2w5v6b0c1dh")
