@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use holdfast::config::{Config, SealSettings};
 use holdfast::domain::organization::OrgSettings;
 use holdfast::domain::signature::DigestAlgorithm;
+use holdfast::store::chores;
 use serde_json::Value;
 
 use super::seals::{authoritative_copy, paper};
@@ -79,6 +80,20 @@ impl World {
 fn quick(config: &mut Config) {
     config.providers.allow_insecure = true;
     config.sweep_interval = Some(Duration::from_millis(50));
+}
+
+/// Starts the service anew with its clock ahead. It does not search for orphaned objects: by that clock, files that are just
+/// being written are old.
+async fn as_of(app: &TestApp, ahead: Duration, settings: SealSettings) -> TestApp {
+    let then = app.clock.now() + ahead;
+    chores::claim(&app.store, "orphans", then, then + YEAR)
+        .await
+        .unwrap();
+    app.as_of_with(ahead, |config| {
+        config.seal = settings;
+        quick(config);
+    })
+    .await
 }
 
 /// Returns what the envelope's seal proves.
@@ -197,12 +212,7 @@ async fn a_seal_is_provable_after_five_and_after_fifteen_years() {
     settings.timestamp_url = Some(new_stamps.url.parse().unwrap());
     settings.timestamp_trust_file = Some(world.trust(&[&world.times, &new_root]));
     settings.timestamp_digest = Some(DigestAlgorithm::Sha512);
-    let later = app
-        .as_of_with(ahead, |config| {
-            config.seal = settings;
-            quick(config);
-        })
-        .await;
+    let later = as_of(&app, ahead, settings).await;
     let until = first["time_stamp"]["ends_at"].clone();
     wait_for(&later, &id, |seal| seal["provable_until"] != until).await;
 
@@ -261,12 +271,7 @@ async fn an_ended_time_stamp_is_not_followed_by_another() {
     let before = wait_for(&app, &id, |seal| seal["level"] == "B-LTA").await;
 
     let settings = world.settings("seals", 30 * 365);
-    let later = app
-        .as_of_with(11 * YEAR, |config| {
-            config.seal = settings;
-            quick(config);
-        })
-        .await;
+    let later = as_of(&app, 11 * YEAR, settings).await;
     let state = wait_for(&later, &id, |seal| seal["reason"].is_string()).await;
     let reason = state["reason"].as_str().unwrap();
     assert!(reason.contains("time stamp ended at"), "{reason}");
@@ -350,12 +355,7 @@ async fn data_without_a_time_stamp_are_kept_and_stamped_later() {
     world.seals.behave(RevocationBehaviour::Right);
     let mut settings = world.settings("seals", 730);
     settings.timestamp_url = None;
-    let without = app
-        .as_of_with(DAY / 2, |config| {
-            config.seal = settings;
-            quick(config);
-        })
-        .await;
+    let without = as_of(&app, DAY / 2, settings).await;
     // The root of the time stamping authority is not in its tokens.
     let unknown = |seal: &Value| {
         seal["reason"]
@@ -366,22 +366,12 @@ async fn data_without_a_time_stamp_are_kept_and_stamped_later() {
 
     let mut settings = world.settings("seals", 730);
     settings.timestamp_url = Some("http://127.0.0.1:9/".parse().unwrap());
-    let unreachable = without
-        .as_of_with(DAY, |config| {
-            config.seal = settings;
-            quick(config);
-        })
-        .await;
+    let unreachable = as_of(&without, DAY, settings).await;
     let state = wait_for(&unreachable, &id, |seal| seal["level"] == "B-LT").await;
     let reason = state["reason"].as_str().unwrap();
     assert!(reason.contains("did not answer"), "{reason}");
 
-    let back = unreachable
-        .as_of_with(2 * DAY, |config| {
-            config.seal = world.settings("seals", 730);
-            quick(config);
-        })
-        .await;
+    let back = as_of(&unreachable, 2 * DAY, world.settings("seals", 730)).await;
     wait_for(&back, &id, |seal| seal["level"] == "B-LTA").await;
     assert_eq!(extensions(&back, &id).await.len(), 2);
 }

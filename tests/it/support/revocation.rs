@@ -82,6 +82,16 @@ impl FakeCertificateAuthority {
             );
         }
 
+        // A responder of its own, as public authorities have: pyHanko looks for a statement about a root that answers itself.
+        let files = ["-keyout", "responder.key", "-out", "responder.pem"];
+        let subject = ["-subj", "/CN=Example Responder", "-days", "14600"];
+        let by = ["-CA", "root.pem", "-CAkey", "root.key"];
+        let extensions = ["-extensions", "answers"];
+        openssl(
+            &at,
+            &[&REQUEST[..], &CURVE, &files, &subject, &by, &extensions].concat(),
+        );
+
         let state = Arc::new(RevocationState {
             folder: at,
             manner: Mutex::new(manner),
@@ -121,12 +131,11 @@ impl FakeCertificateAuthority {
         self.state.asked.load(Ordering::Relaxed)
     }
 
-    /// Certifies a new key on P-256 for a purpose of [`settings`]. Returns the files of the key and of its certificates.
+    /// Certifies a new key for a purpose of [`settings`]. Returns the files of the key and of its certificates.
     pub fn certify(&self, name: &str, purpose: &str, days: u32) -> (PathBuf, PathBuf) {
         let at = self.folder.path();
         let (key, own) = (format!("{name}.key"), format!("{name}.pem"));
         let (subject, days) = (format!("/CN={name}"), days.to_string());
-        let curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
         let files = [
             "-keyout", &key, "-out", &own, "-subj", &subject, "-days", &days,
         ];
@@ -138,7 +147,13 @@ impl FakeCertificateAuthority {
             "-extensions",
             purpose,
         ];
-        openssl(at, &[&REQUEST[..], &curve, &files, &by].concat());
+        // SHA-512 with P-256 is not among the signatures that are accepted.
+        let kind = if self.digest == "sha512" {
+            &RSA[..]
+        } else {
+            &CURVE[..]
+        };
+        openssl(at, &[&REQUEST[..], kind, &files, &by].concat());
 
         openssl(
             at,
@@ -175,6 +190,8 @@ impl FakeCertificateAuthority {
 
 /// Begin of the command that makes a certificate.
 const REQUEST: [&str; 5] = ["req", "-x509", "-nodes", "-config", "openssl.cnf"];
+const RSA: [&str; 2] = ["-newkey", "rsa:2048"];
+const CURVE: [&str; 4] = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
 
 fn settings(address: &str, digest: &str) -> String {
     let places = format!(
@@ -186,6 +203,7 @@ fn settings(address: &str, digest: &str) -> String {
          keyUsage = critical,keyCertSign,cRLSign,digitalSignature\n\
          [seals]\nkeyUsage = critical,digitalSignature,nonRepudiation\n{places}\n\
          [seals_without_places]\nkeyUsage = critical,digitalSignature,nonRepudiation\n\
+         [answers]\nkeyUsage = critical,digitalSignature\nextendedKeyUsage = OCSPSigning\nnoCheck = ignored\n\
          [stamps]\nkeyUsage = critical,digitalSignature\nextendedKeyUsage = critical,timeStamping\n{places}\n\
          [ca]\ndefault_ca = list\n\
          [list]\ndatabase = index.txt\ncrlnumber = crlnumber\ndefault_md = {digest}\ndefault_crl_days = 7\n"
@@ -274,7 +292,12 @@ async fn answer(State(state): State<Arc<RevocationState>>, question: Bytes) -> i
         let ahead = Duration::from_secs(state.ahead.load(Ordering::Relaxed));
         std::fs::write(at.join("question"), &question).unwrap();
         let signer = [
-            "-CA", "root.pem", "-rsigner", "root.pem", "-rkey", "root.key",
+            "-CA",
+            "root.pem",
+            "-rsigner",
+            "responder.pem",
+            "-rkey",
+            "responder.key",
         ];
         let files = ["-reqin", "question", "-respout", "answer", "-ndays", "7"];
         let answer = ["ocsp", "-index", "index.txt"];
