@@ -261,7 +261,7 @@ pub async fn start_with_lookup(
         .with_networks(&config.providers.allow_networks);
     let http = guard::client(public)?;
     let own_http = guard::client(own.clone())?;
-    // The operator chose the authorities whose certificates name these places.
+    // The certificates of authorities that the operator chose name these places.
     let revocation = RevocationFetcher::new(own)?;
 
     let webhooks = WebhookSender::new(&config.webhooks, lookup)?;

@@ -182,7 +182,7 @@ fn every_sample_has_the_same_variables() {
             }
         }
 
-        // What is before the path of the API is the address, without this path.
+        // The part before the path of the API is the address, without this path.
         for before in text.split("/api/v2").filter(|before| !before.is_empty()) {
             if let Some((_, name)) = before.rsplit_once('$')
                 && name == variable(name)

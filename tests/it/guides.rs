@@ -103,7 +103,7 @@ async fn variables(
     exports
 }
 
-/// Runs a page's samples with the variables of its reader. Returns what they print.
+/// Runs a page's samples with the variables of its reader. Returns their output.
 async fn run_samples(
     guide: &str,
     mut command: Command,

@@ -235,7 +235,7 @@ impl StarterSlot {
         }
     }
 
-    /// Returns the first rules that a team declares, with their vectors; none for a slot whose rules are written in Rust.
+    /// Returns the first rules that a team declares, with their vectors; none for a slot with rules in Rust.
     fn declared(self) -> Option<[&'static str; 2]> {
         match self {
             Self::Compliance => Some([

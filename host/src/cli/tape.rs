@@ -155,7 +155,7 @@ fn read_map(file: &Path) -> Result<TapeMap, Failure> {
     }
 }
 
-/// Returns what is wrong with a map, in one line.
+/// Returns the mistake in a map, in one line.
 fn listed(problems: &[MapProblem], line_of: impl Fn(&[String]) -> Option<usize>) -> String {
     let each = problems.iter().map(|problem| {
         let line = line_of(&problem.path).map(|line| format!("line {line}: "));

@@ -138,7 +138,7 @@ pub(super) async fn seals(app: App, stop: CancellationToken) {
     while !stop.is_cancelled() {
         let swept = tokio::select! {
             swept = long_term::sweep(&app, &app.vault) => swept,
-            // Others may let a round wait for minutes. What it did not finish is due again when its lease ends.
+            // Others may let a round wait for minutes. Unfinished work is due again when its lease ends.
             () = stop.cancelled() => return,
         };
         match swept {

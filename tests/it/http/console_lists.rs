@@ -195,7 +195,7 @@ async fn an_expiry_is_extended_from_the_page() {
     let ada = Session::of(&app, "ada@oak.example", "sender").await;
     let path = format!("/console/envelopes/{id}");
 
-    // Within five years from today, whatever day it is.
+    // Within five years from today, on any day.
     let today = holdfast::domain::clock::Clock::default().now();
     let until = today + std::time::Duration::from_secs(700 * 86_400);
     let until = until.to_string()[..10].to_owned();

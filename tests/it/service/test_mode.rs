@@ -396,7 +396,7 @@ async fn a_record_of_a_test_is_marked_and_never_released() {
     refused.error(409);
     app.wait_for(&id, "vaulted").await;
 
-    // Nor does anyone else get control of it, and no live record gets into a test.
+    // No one else gets control of it, and no live record gets into a test.
     let designate = format!("/partner/control/records/{id}/designate");
     let to = json!({ "controller": app.org.live() });
     let refused = app.post(&designate, to).await;

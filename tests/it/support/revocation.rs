@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use super::authority::openssl_ahead;
 
-/// Way in which the authority tells of revocations.
+/// Way in which the authority publishes revocations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RevocationBehaviour {
     /// By list and responder.
@@ -24,7 +24,7 @@ pub enum RevocationBehaviour {
     ListOnly,
     /// With a list of more than a mebibyte.
     TooLarge,
-    /// With a list whose time is over.
+    /// With a list that is out of date.
     OutOfDate,
     /// With an error status.
     Unavailable,

@@ -1,4 +1,4 @@
-//! Routes whose handlers have one type.
+//! Routes with handlers of one type.
 //!
 //! The future of a handler is nested as deep as its calls. The compiler asks of every layer of a router whether that
 //! future may be sent to another thread, and makes code for each: five hundred handlers took minutes of each build.

@@ -336,7 +336,7 @@ pub async fn list(
     Ok((found.into_iter().map(OwnCustomer::from).collect(), total))
 }
 
-/// Returns the caller's newest customers whose name or address has a part, or all; with `after`, only older ones.
+/// Returns the caller's newest customers with a part of a name or address, or all; with `after`, only older ones.
 pub async fn search(
     core: &Core,
     caller: &Caller,

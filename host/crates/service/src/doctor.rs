@@ -164,13 +164,13 @@ async fn ledger(core: &Core, vault: &Vault) -> Result<String, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Not part of readiness: the ledger goes on without its witnesses.
+/// Not part of readiness: the ledger continues without its witnesses.
 async fn witnesses(core: &Core) -> Result<String, String> {
     let checked = log::cosignatures::check_witnesses(core).await;
     checked.map_err(|error| error.to_string())
 }
 
-/// Counts the legal holds in force, and says who enforces them: the operator of the object store has to know.
+/// Counts the legal holds in force, and names who enforces them: the operator of the object store has to know.
 async fn legal_holds(core: &Core) -> Result<String, String> {
     let counted = holds::in_force(core).await;
     let in_force = counted.map_err(|error| error.to_string())?;

@@ -33,7 +33,7 @@ struct AnyRules {
     slot: Option<Slot>,
 }
 
-/// Component with rules, and what they are.
+/// Component with rules, and their kind.
 struct BuiltRules {
     component: Vec<u8>,
     /// File with the team's vectors.

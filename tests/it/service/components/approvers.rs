@@ -269,7 +269,7 @@ async fn one_person_waives_no_stipulation_alone() {
     assert_eq!(shown["stipulations"][0]["state"], "waived");
     assert_eq!(shown["stipulations"][0]["reason"], "Agreed on Monday");
 
-    // What was approved is done, and nothing is left to ask for.
+    // The approved change is made, and nothing is left to ask for.
     let apply = format!("{CHANGES}/{}/apply", second["change_id"].as_str().unwrap());
     let outdated = app.post_with_bearer(olga, &apply, json!({})).await;
     assert_eq!(outdated.status, 409);

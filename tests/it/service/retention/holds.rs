@@ -140,7 +140,7 @@ async fn each_scope_covers_its_records_on_postgresql() {
     each_scope_covers_its_records(|config| config.database_url = Some(database)).await;
 }
 
-/// A hold on a pool covers the records of the transfer, whoever of the two parties controls them and placed it.
+/// A hold on a pool covers the records of the transfer, by either of the two parties.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hold_on_a_pool_covers_its_records() {
     let (app, id, lender) = crate::service::control::controlled().await;
@@ -306,7 +306,7 @@ async fn holds_on_several_records_are_placed_at_the_same_moment() {
     }
 }
 
-/// Whatever comes first wins: a release that answered before the hold is over, and none after it is made.
+/// The first one wins: a release that answered before the hold is over, and none after it is made.
 #[tokio::test(flavor = "multi_thread")]
 async fn of_a_hold_and_a_release_at_the_same_moment_one_comes_first() {
     for app in [TestApp::start().await, TestApp::on_postgresql().await] {
@@ -332,7 +332,7 @@ async fn of_a_hold_and_a_release_at_the_same_moment_one_comes_first() {
     }
 }
 
-/// A record that is due stays listed, and says that it is held.
+/// A record that is due stays listed as held.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_due_record_under_a_hold_says_so() {
     let app = TestApp::start().await;

@@ -523,7 +523,7 @@ async fn a_witness_names_what_is_wrong_with_a_request() {
     }
 }
 
-/// Anybody can send a public head of a log with a proof that fails.
+/// Any client can send a public head of a log with a proof that fails.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_proof_is_no_contradiction_of_the_log() {
     let log = SplitLog::new();

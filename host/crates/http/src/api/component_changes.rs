@@ -18,7 +18,7 @@ use holdfast_service::App;
 
 /// Refuses an officer who may not make this change. Reviewing it takes the policy's roles only.
 async fn may_make<P>(app: &App, officer: &ComponentOfficer<P>, id: &str) -> Result<(), HttpError> {
-    // What it takes is known from the request only, so it is read before the role is checked.
+    // The needed permission is known from the request only, so it is read before the role is checked.
     let change = changes::find(app, &officer.caller.org, id).await?;
     officer.require(change.content.change.permission())
 }
@@ -47,7 +47,7 @@ pub async fn list(
 }
 
 /// Requests a change. It has no effect until it is applied. It takes the permission of the act that it replaces: a sender
-/// requests a waiver, and the role `compliance` what is about rules.
+/// requests a waiver, and the role `compliance` those about rules.
 pub async fn create(
     State(app): State<App>,
     officer: RequestingOfficer,

@@ -378,7 +378,7 @@ async fn web_user(parts: &mut Parts, app: &App) -> Result<WebUser, HttpError> {
     let counted = Some(LimitedCredential::WebToken);
     let token = bearer_token(parts)?;
     let user = known_user(app, counted, token, parts).await;
-    // Before a refusal is returned: its answer says when the window ends.
+    // Before a refusal is returned: its answer has the end of the window.
     if let Some(allowance) = limits::allowance_of_token(app, token) {
         notes.set_allowance(allowance);
     }

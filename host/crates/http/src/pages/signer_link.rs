@@ -254,7 +254,7 @@ impl SignerVisit {
         self.look.notice(status, &title, Some(happening), body)
     }
 
-    /// Names the document, whose sender is at the top of the page: a person may have several links.
+    /// Names the document. Its sender is at the top of the page: a person may have several links.
     fn document(&self) -> Markup {
         html! { p.fine { bdi { (self.envelope.name) } } }
     }

@@ -806,7 +806,7 @@ fn label_size(label: &str, width: f64, height: f64) -> f64 {
     (size * 10.0).round() / 10.0
 }
 
-/// Returns the token by which a browser proposes what it knows (HTML, "Autofill"), for a field named by its content.
+/// Returns the token by which a browser proposes known values (HTML, "Autofill"), for a field named by its content.
 /// Names are those that senders write in English; other fields are left to the browser.
 fn autocomplete(name: &str) -> Option<&'static str> {
     const TOKENS: [(&str, &str); 12] = [

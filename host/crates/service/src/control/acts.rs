@@ -128,7 +128,7 @@ struct PerformedAct<'a, F> {
     ask: Request<'a>,
     /// Returns the control after the act.
     next: F,
-    /// What is recorded.
+    /// The entry of the ledger.
     done: ActDone<'a>,
     /// Particulars that a signed statement has to name.
     content: Value,

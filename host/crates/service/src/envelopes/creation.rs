@@ -361,7 +361,7 @@ async fn create_with(
     saved
 }
 
-/// Gives an envelope the document that was filled for it, if its template has variables. Returns what is sent.
+/// Gives an envelope the document that was filled for it, if its template has variables. Returns the sent document.
 async fn sent_with(
     core: &Core,
     envelope: &mut Envelope,

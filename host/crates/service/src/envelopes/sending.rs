@@ -346,7 +346,7 @@ fn note_source(sent: &mut Envelope, selected: Option<&SelectedTemplates>) {
         .insert("document_source".into(), source.into());
 }
 
-/// Signers and recipients of a new envelope, and what was found before it is sent.
+/// Signers and recipients of a new envelope, and the findings before it is sent.
 struct PlannedPeople {
     signers: Vec<Signer>,
     recipients: Vec<Recipient>,

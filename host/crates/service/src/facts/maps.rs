@@ -39,7 +39,7 @@ const STARTERS: [(&str, &str); 1] = [(
     include_str!("starters/retail_installment.json"),
 )];
 
-/// Body of `POST /fact-maps`: a map, or a starter with what is different in this one.
+/// Body of `POST /fact-maps`: a map, or a starter with the differences of this one.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{

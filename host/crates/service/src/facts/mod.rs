@@ -179,7 +179,7 @@ async fn keep_late(
         return Ok(known.sheet);
     }
 
-    // Before vault-in, which reads again, the ledger says nothing about facts.
+    // Before vault-in, which reads again, the ledger has nothing about facts.
     if locked.record.authoritative.file().is_some() {
         keep(&mut tx, &locked, Some(&record), now).await?;
     } else {

@@ -99,7 +99,7 @@ pub struct LenderView {
 pub struct PackVersionView {
     /// Number of the version, from 1.
     pub version: u32,
-    /// What is new.
+    /// News of the version.
     pub description: String,
     /// Time from which it applies to followers.
     pub effective_at: Timestamp,

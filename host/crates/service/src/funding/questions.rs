@@ -15,7 +15,7 @@ use holdfast_platform::{Core, ServiceError};
 const METADATA: &str = "metadata.";
 /// Attribute: `esign` or `paper`.
 const KIND: &str = "envelope_kind";
-/// What is missing of a signer whose form asked for no signature.
+/// The missing parts of a signer with a form without a signature.
 const NO_FIELD: &str = "a signature field";
 
 /// Returns the facts that were read from the contract; none without a fact map.

@@ -106,7 +106,7 @@ pub struct InspectionView {
     pub pledge: Option<PledgeView>,
     /// Records with similar documents under other controllers, such as scans of the same contract.
     pub similar: Vec<SimilarView>,
-    /// People whom the controller lets look at the record. Empty for other parties.
+    /// People who may look, by the controller, at the record. Empty for other parties.
     pub views: Vec<ViewView>,
     /// The custody ledger, with this look as its last entry.
     pub ledger: CustodyLedger,

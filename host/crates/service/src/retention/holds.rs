@@ -63,7 +63,7 @@ pub struct LiftRequest {
 pub struct HoldView {
     /// Id of the hold.
     pub hold_id: HoldId,
-    /// What it covers.
+    /// The covered records.
     pub scope: HoldScope,
     /// Id of the envelope, customer, transfer or organization.
     pub subject_id: String,
@@ -297,7 +297,7 @@ pub enum LiftStep {
     Withdraw,
 }
 
-/// Takes a step towards the end of a hold. It always needs two people, whatever the policy of the organization is.
+/// Takes a step towards the end of a hold. It always needs two people, under any policy of the organization.
 ///
 /// # Errors
 /// `Conflict` if the hold is not at this step; `Change` if the second person may be the first one.

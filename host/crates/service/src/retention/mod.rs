@@ -1,4 +1,4 @@
-//! Retention: schedules of an organization, events that it reports, and records whose time is over. Nothing here deletes
+//! Retention: schedules of an organization, events that it reports, and records at the end of their time. Nothing here deletes
 //! anything: a record that is due is proposed for destruction.
 
 pub mod holds;
@@ -114,7 +114,7 @@ pub struct RecordRetention {
     pub retention: Option<RetentionView>,
 }
 
-/// A record whose retention is over.
+/// A record at the end of its retention.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "envelope_id": "env_01jdk7m3e8f4x9s2w5v6b0c1dc", "envelope_name": "Retail instalment contract 2041",
@@ -357,7 +357,7 @@ pub async fn propose_when_due(core: &Core) -> Result<(), ServiceError> {
     Ok(())
 }
 
-/// Proposes all records whose retention is over, and withdraws the proposals of those that are not due any more. Returns
+/// Proposes all records at the end of their retention, and withdraws the proposals of those that are not due any more. Returns
 /// the number of new proposals. Writes nothing if there is neither, so it may run at any time, also on several nodes.
 pub async fn propose(core: &Core) -> Result<u64, ServiceError> {
     let all = rows::all_schedules(&mut *core.store.read().await?).await?;
@@ -429,7 +429,7 @@ async fn settle(core: &Core, org: &OrgId, id: &EnvelopeId) -> Result<bool, Servi
     Ok(true)
 }
 
-/// Withdraws the proposal of a record, whose schedule or payoff has changed since.
+/// Withdraws the proposal of a record after a change of its schedule or payoff.
 async fn withdraw(
     mut tx: WriteTransaction,
     envelope: &Envelope,

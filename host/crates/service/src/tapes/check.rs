@@ -1,6 +1,6 @@
 //! The job that checks a tape: rows in chunks, each with its results in one transaction.
 //!
-//! After a crash, the file is read again from its beginning: what is known about its rows by then is only a count, a
+//! After a crash, the file is read again from its beginning: its rows are known only by a count then, a
 //! digest and the records that they list, so that the result is the same as without the crash.
 
 use std::collections::{HashMap, HashSet};

@@ -95,7 +95,7 @@ pub struct TapeView {
     pub map_sha256: String,
     /// Counts of the comparison so far. Claims of others are counted in `other_tapes` and `other_claims` only.
     pub totals: TapeTotals,
-    /// Rows whose comparison was that of the tape of this name before: neither row, facts nor map had changed.
+    /// Rows with the comparison of the tape of this name before: neither row, facts nor map had changed.
     pub reused: i64,
     /// Rows with a record that the newest tape of another name lists, too.
     pub other_tapes: i64,
@@ -176,7 +176,7 @@ pub struct TapeRowView {
     pub envelope_id: Option<EnvelopeId>,
     /// Weight of the heaviest finding.
     pub severity: Option<Severity>,
-    /// What was found: in columns, in the tape as a whole, in other tapes and in claims of others.
+    /// Findings: in columns, in the tape as a whole, in other tapes and in claims of others.
     pub findings: Vec<TapeFinding>,
 }
 

@@ -45,7 +45,7 @@ pub async fn of_templates(
 ) -> Result<Template, ServiceError> {
     let mut documents = Vec::new();
     for source in sources {
-        // Its document says `[[name]]` where an envelope has a text of its own.
+        // Its document has `[[name]]` where an envelope has a text of its own.
         if source.word_source.is_some() {
             let name = &source.name;
             return Err(ServiceError::Semantic(format!(

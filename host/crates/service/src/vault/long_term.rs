@@ -34,7 +34,7 @@ use holdfast_store::{StoreError, WriteTransaction, chores, envelopes};
 const AHEAD: Duration = Duration::from_secs(180 * 86_400);
 /// Remaining time below which `doctor` warns, and below which a time stamp is added even without validation data.
 pub const WARNING: Duration = Duration::from_secs(90 * 86_400);
-/// Interval of attempts to get what is missing, and the time after vault-in for which validation data are looked for.
+/// Interval of attempts to get missing data, and the time after vault-in for which validation data are looked for.
 const RETRY: Duration = Duration::from_secs(6 * 3600);
 const LOOKED_FOR: Duration = Duration::from_secs(30 * 86_400);
 /// Limit on the time of fetching the statements for one seal.
@@ -186,7 +186,7 @@ impl ExtendedSeal {
     }
 }
 
-/// What is to be added to a seal.
+/// Additions to a seal.
 struct Addition {
     data: Option<SignatureData>,
     is_stamped: bool,
@@ -195,7 +195,7 @@ struct Addition {
     reason: Option<String>,
 }
 
-/// Adds what is missing behind a seal, and schedules the next look at it. May run twice: of two workers that add to the
+/// Adds missing data behind a seal, and schedules the next look at it. May run twice: of two workers that add to the
 /// same seal, the first one to commit wins.
 async fn extend(core: &Core, vault: &Vault, due: &OwnedEnvelope) -> Result<(), ServiceError> {
     let mut connection = core.store.read().await?;
@@ -280,7 +280,7 @@ struct SealWork<'a> {
 }
 
 impl SealWork<'_> {
-    /// Fetches what is missing, and decides what is added.
+    /// Fetches missing data, and decides about the additions.
     async fn decide(&self) -> Addition {
         let (before, newest) = (self.before, &self.seal.newest);
         let now = self.core.clock.now();

@@ -72,7 +72,7 @@ pub struct ListQuery {
     signer_email: Option<String>,
     /// Returns only envelopes of this batch.
     batch: Option<String>,
-    /// Last id of the page before. The next page follows it, whatever was added meanwhile; not together with `page`.
+    /// Last id of the page before. The next page follows it, also if others were added meanwhile; not together with `page`.
     starting_after: Option<EnvelopeId>,
 }
 

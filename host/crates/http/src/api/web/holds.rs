@@ -21,8 +21,8 @@ pub async fn request_lift(
     decide(&app, &user, &id, LiftStep::Request(form.reason)).await
 }
 
-/// Not by the person who requested it, nor by one of the same chain of invitations, whatever the policy of the organization
-/// is.
+/// Not by the person who requested it, nor by one of the same chain of invitations, under any policy of the
+/// organization.
 pub async fn approve_lift(
     State(app): State<App>,
     user: WebCaller<may::Hold>,

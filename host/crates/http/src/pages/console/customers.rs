@@ -157,7 +157,7 @@ pub async fn show(
 /// Renders an envelope with its files.
 fn envelope_row(visitor: &Visitor, one: &FoundEnvelope) -> Markup {
     let texts = visitor.texts;
-    // These have both files; of the others, the page of the envelope says what there is.
+    // These have both files; of the others, the page of the envelope lists the files.
     let is_vaulted = matches!(
         one.status,
         EnvelopeStatus::Vaulted | EnvelopeStatus::VaultedOut

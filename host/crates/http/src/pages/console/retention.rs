@@ -333,7 +333,7 @@ fn line_of(schedule: &RetentionSchedule) -> String {
     line
 }
 
-/// Reads a line. What is missing or wrong in it is refused with the body.
+/// Reads a line. Missing or wrong parts are refused with the body.
 fn schedule_of(line: &str) -> Value {
     let (name, rest) = line.rsplit_once('=').unwrap_or((line, ""));
     let mut words = rest.split_whitespace();
