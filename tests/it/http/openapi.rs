@@ -704,7 +704,7 @@ fn distorted(example: Value) -> impl Strategy<Value = Value> {
 /// Neither well-formed nor malformed bodies cause a 5xx.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_request_body_causes_a_server_error() {
-    try_bodies(TestApp::with_receivers().await).await;
+    try_bodies(TestApp::with_receivers().await, 60).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -715,10 +715,11 @@ async fn no_request_body_causes_a_server_error_on_postgresql() {
         config.database_url = Some(url);
     };
     let app = TestApp::with(settings, OrgSettings::default());
-    try_bodies(app.await).await;
+    // The bodies are the same; the other database only stores what passes the checks.
+    try_bodies(app.await, 15).await;
 }
 
-async fn try_bodies(app: TestApp) {
+async fn try_bodies(app: TestApp, most: usize) {
     let key = app.key.clone();
     let ids = ids_of_a(&app).await;
     let mut runner = TestRunner::deterministic();
@@ -737,7 +738,7 @@ async fn try_bodies(app: TestApp) {
         let bodies = prop_oneof![any_json(), distorted(example.clone())];
 
         // A comparison occupies a thread for seconds.
-        let number = if path.ends_with("/diff") { 8 } else { 60 };
+        let number = if path.ends_with("/diff") { 8.min(most) } else { most };
         for _ in 0..number {
             let body = bodies.new_tree(&mut runner).unwrap().current();
             let partner = operation.description["x-scopes"].is_array();
