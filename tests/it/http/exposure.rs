@@ -11,7 +11,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::support::process::{ServerHome, ServerProcess, this_program};
-use crate::support::{TestApp, files_below, operator, share_native_code};
+use crate::support::{TestApp, files_below, operator, release_form, share_native_code};
 
 /// Metrics name routes, components and queues, so they must not be public.
 #[tokio::test(flavor = "multi_thread")]
@@ -311,7 +311,10 @@ async fn no_answer_event_or_bundle_names_a_storage_path() {
         storage_paths(&pattern, "decisions", &decision, &mut found);
     }
 
-    let bundle = format!("/envelopes/{id}/bundle");
+    let released = app.vaulted_envelope().await;
+    let release = format!("/partner/envelopes/{released}/vault-out");
+    app.post(&release, release_form()).await.data(200);
+    let bundle = format!("/envelopes/{released}/bundle");
     let bundle = app.get_with_bearer(app.web_admin(), &bundle).await;
     let mut bundle = zip::ZipArchive::new(std::io::Cursor::new(bundle.bytes)).unwrap();
     for index in 0..bundle.len() {
@@ -328,7 +331,9 @@ async fn no_answer_event_or_bundle_names_a_storage_path() {
         .get(&format!("{partner}/vault/signed-url"))
         .await
         .data(200);
-    let object = app.objects("vault").remove(0);
+    let objects = app.objects("vault").into_iter();
+    let mut own = objects.filter(|path| path.to_string_lossy().contains(&id));
+    let object = own.next().unwrap();
     let mut bytes = std::fs::read(&object).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;

@@ -738,7 +738,11 @@ async fn try_bodies(app: TestApp, most: usize) {
         let bodies = prop_oneof![any_json(), distorted(example.clone())];
 
         // A comparison occupies a thread for seconds.
-        let number = if path.ends_with("/diff") { 8.min(most) } else { most };
+        let number = if path.ends_with("/diff") {
+            8.min(most)
+        } else {
+            most
+        };
         for _ in 0..number {
             let body = bodies.new_tree(&mut runner).unwrap().current();
             let partner = operation.description["x-scopes"].is_array();

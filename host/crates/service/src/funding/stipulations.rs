@@ -28,7 +28,7 @@ const KIND: usize = 64;
 #[schemars(extend("examples" = [{ "reason": "Employer confirmed the income by telephone." }]))]
 pub struct WaiverForm {
     /// Why it is waived.
-    #[schemars(length(min = 1, max = 1000))]
+    #[schemars(length(min = 1, max = 500))]
     pub reason: String,
 }
 
