@@ -69,7 +69,7 @@ damages: ## 2,000 documents damaged in 100 ways
 
 journeys: ## Clicks and seconds of what people do in the console, on a desktop and a phone
 	@tests/set-up test
-	@HOLDFAST_SCREENS=both tests/with-postgres cargo nextest run $(CRATES) --no-capture -E 'test(journeys::effort::)'
+	@HOLDFAST_SCREENS=both tests/with-postgres cargo nextest run $(CRATES) --no-capture -E 'test(journeys::effort::) + test(pages_of_the_console_are_light)'
 
 # Contracts as PDFs in five layouts, five errors in tapes for each, and documents of others: the tables of docs/tape.md.
 facts-set: ## 2,000 made contracts against tapes with 10,000 errors

