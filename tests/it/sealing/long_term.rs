@@ -85,7 +85,7 @@ fn quick(config: &mut Config) {
 /// Starts the service anew with its clock ahead. It does not search for orphaned objects: by that clock, files that are just
 /// being written are old.
 async fn as_of(app: &TestApp, ahead: Duration, settings: SealSettings) -> TestApp {
-    let then = app.clock.now() + ahead;
+    let then = app.service.core.clock.now() + ahead;
     chores::claim(&app.store, "orphans", then, then + YEAR)
         .await
         .unwrap();
