@@ -99,9 +99,10 @@ async fn a_paid_off_contract_is_proposed_on_its_day(change: impl FnOnce(&mut Con
     assert_eq!(waiting["schedule"], "Contracts");
     assert_eq!(waiting["destroy_after"], Value::Null);
 
-    let paid = pay_off(&app, &id, &in_days(0)).await.data(200);
-    assert_eq!(paid["paid_off"], in_days(0).as_str());
-    assert_eq!(paid["retention"]["event_date"], in_days(0).as_str());
+    // A day after the creation, so that this schedule ends last.
+    let paid = pay_off(&app, &id, &in_days(1)).await.data(200);
+    assert_eq!(paid["paid_off"], in_days(1).as_str());
+    assert_eq!(paid["retention"]["event_date"], in_days(1).as_str());
     assert_eq!(retention_of(&app, &id).await, paid["retention"]);
     assert_eq!(due(&app).await, Vec::<Value>::new());
 
