@@ -146,7 +146,8 @@ test("lists are gone through by page or by their last item", async () => {
 
   const whole = client(json(200, { data: [{ endpoint_id: "whe_1" }], meta: { page: 1, limit: 100, total: 1 } }));
   for await (const one of whole.made.each("listWebhookEndpoints")) assert.equal(one.endpoint_id, "whe_1");
-  assert.match(whole.asked[0].url, /\/endpoints$/);
+  assert.equal(whole.asked.length, 1);
+  assert.match(whole.asked[0].url, /\/endpoints(\?|$)/);
 });
 
 test("files are sent as forms and received as streams", async () => {

@@ -93,6 +93,10 @@ pub enum ProposedChange {
         kind: String,
     },
     /// Publishes a funding pack, as `POST /funding-packs`, or with `pack_id` a further version of one.
+    #[schemars(extend("examples" = [{
+        "action": "publish_funding_pack", "pack_id": null, "name": "Prime",
+        "component_id": "cmp_01jdk7m3e8f4x9s2w5v6b0c1dc", "description": "Terms up to 72 months",
+    }]))]
     PublishFundingPack {
         /// Pack that gets a version; null publishes a new one.
         pack_id: Option<String>,
