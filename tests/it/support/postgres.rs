@@ -14,7 +14,9 @@ pub async fn new_database() -> String {
     let server = std::env::var("TEST_POSTGRES_URL")
         .expect("no PostgreSQL: run the tests with `make test`, or through `tests/with-postgres`");
     let name = format!("test_{}", &holdfast::domain::id::OrgId::new().as_str()[4..]);
-    let create = format!("create database {name}");
+    // Most servers sort as people do, where `~` comes before letters and `_` is not between them.
+    let create =
+        format!("create database {name} locale_provider icu icu_locale 'en-US' template template0");
     run(&format!("{server}/postgres"), &create).await;
 
     let url = format!("{server}/{name}");

@@ -48,6 +48,11 @@ macro_rules! prefixed_id {
             #[allow(dead_code)]
             pub const PREFIX: &str = $prefix;
 
+            /// The greatest id there can be, in every collation that a database may have: newest first, a list
+            /// without a place to begin at begins here.
+            #[allow(dead_code)]
+            pub const LAST: &str = concat!($prefix, "7zzzzzzzzzzzzzzzzzzzzzzzzz");
+
             /// Generates a new id. Ids sort by the time of their generation.
             #[allow(clippy::new_without_default)]
             #[allow(dead_code)]

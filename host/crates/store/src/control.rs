@@ -463,7 +463,7 @@ pub async fn last_decisions(
 ) -> Result<Vec<ControlDecision>, StoreError> {
     // A controller's decisions are in the buckets of the originators.
     window
-        .page("at", "d.controller_id = $6", limit)
+        .page("at", DecisionId::LAST, "d.controller_id = $6", limit)
         .bind(org.as_str())
         .fetch_all(connection)
         .await

@@ -25,13 +25,19 @@ pub struct DecisionWindow {
     pub after: Option<String>,
 }
 
-/// Text after all ids and times.
-const LAST: &str = "~";
+/// The greatest time, as text.
+const END_OF_TIME: &str = "9999-12-31T23:59:59.999Z";
 
 impl DecisionWindow {
-    /// Returns the query of a page of a table with decisions, which has their time in `at`. `owner` is the condition on
-    /// their owner, with parameters from $6 on, which the caller binds.
-    pub(super) fn page<T: TableRow>(&self, at: &str, owner: &str, limit: i64) -> RowQuery<T> {
+    /// Returns the query of a page of a table with decisions, which has their time in `at` and ids up to `last`. `owner`
+    /// is the condition on their owner, with parameters from $6 on, which the caller binds.
+    pub(super) fn page<T: TableRow>(
+        &self,
+        at: &str,
+        last: &str,
+        owner: &str,
+        limit: i64,
+    ) -> RowQuery<T> {
         let (table, id) = (T::TABLE, T::ID);
         // A page begins behind an id: decisions are made while a replay reads them.
         let text = format!(
@@ -41,14 +47,14 @@ impl DecisionWindow {
              order by d.{id} desc limit $5"
         );
 
-        // Times are texts of a fixed width, so an empty text stands before and `LAST` behind all of them.
+        // Times are texts of a fixed width, and an empty text stands before all of them.
         let time = |at: Option<Timestamp>, absent: &str| {
             at.map_or_else(|| absent.to_owned(), |at| at.to_string())
         };
         query_rows(AssertSqlSafe(text))
-            .bind(self.after.clone().unwrap_or_else(|| LAST.to_owned()))
+            .bind(self.after.clone().unwrap_or_else(|| last.to_owned()))
             .bind(time(self.since, ""))
-            .bind(time(self.until, LAST))
+            .bind(time(self.until, END_OF_TIME))
             .bind(self.kind.map_or("", EnvelopeKind::as_str))
             .bind(limit)
     }
@@ -110,7 +116,12 @@ pub async fn last_moves(
     limit: i64,
 ) -> Result<Vec<LifecycleMove>, StoreError> {
     window
-        .page("at", "d.bucket = $6 and d.org_id = $7", limit)
+        .page(
+            "at",
+            DecisionId::LAST,
+            "d.bucket = $6 and d.org_id = $7",
+            limit,
+        )
         .bind(org.bucket())
         .bind(org.as_str())
         .fetch_all(connection)
@@ -155,7 +166,12 @@ pub async fn last_evaluations(
 ) -> Result<Vec<StoredEvaluation>, StoreError> {
     // An envelope is evaluated once, so its id is that of the decision.
     window
-        .page("evaluated_at", "d.bucket = $6 and d.org_id = $7", limit)
+        .page(
+            "evaluated_at",
+            EnvelopeId::LAST,
+            "d.bucket = $6 and d.org_id = $7",
+            limit,
+        )
         .bind(org.bucket())
         .bind(org.as_str())
         .fetch_all(connection)

@@ -65,7 +65,12 @@ pub async fn last_decisions(
     limit: i64,
 ) -> Result<Vec<FundingCheck>, StoreError> {
     window
-        .page("at", "d.bucket = $6 and d.org_id = $7", limit)
+        .page(
+            "at",
+            DecisionId::LAST,
+            "d.bucket = $6 and d.org_id = $7",
+            limit,
+        )
         .bind(org.bucket())
         .bind(org.as_str())
         .fetch_all(connection)

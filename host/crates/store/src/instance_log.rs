@@ -78,8 +78,7 @@ pub async fn list(
     .bind(org.as_str())
     .bind(slot.as_str())
     .bind(instance.unwrap_or_default())
-    // After all ids.
-    .bind(after.map_or("~", LogLineId::as_str))
+    .bind(after.map_or(LogLineId::LAST, LogLineId::as_str))
     .bind(limit)
     .fetch_all(connection)
     .await

@@ -73,8 +73,7 @@ pub async fn list(
     )
     .bind(org.bucket())
     .bind(org.as_str())
-    // Behind every id.
-    .bind(after.map_or("i", HoldId::as_str))
+    .bind(after.map_or(HoldId::LAST, HoldId::as_str))
     .bind(limit)
     .fetch_all(connection)
     .await

@@ -127,8 +127,12 @@ pub async fn list(
     )
     .bind(org.bucket())
     .bind(org.as_str())
-    // After all ids.
-    .bind(search.after.as_ref().map_or("~", RequestId::as_str))
+    .bind(
+        search
+            .after
+            .as_ref()
+            .map_or(RequestId::LAST, RequestId::as_str),
+    )
     .bind(search.id.as_ref().map_or("", RequestId::as_str))
     .bind(search.credential.as_deref().unwrap_or_default())
     .bind(search.path.as_deref().unwrap_or_default())

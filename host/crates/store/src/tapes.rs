@@ -106,8 +106,7 @@ pub async fn list(
     )
     .bind(org.bucket())
     .bind(org.as_str())
-    // After all ids.
-    .bind(after.map_or("~", TapeId::as_str))
+    .bind(after.map_or(TapeId::LAST, TapeId::as_str))
     .bind(limit)
     .fetch_all(connection)
     .await

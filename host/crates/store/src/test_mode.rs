@@ -66,8 +66,12 @@ pub async fn list(
     )
     .bind(org.bucket())
     .bind(org.as_str())
-    // After all ids.
-    .bind(search.after.as_ref().map_or("~", MessageId::as_str))
+    .bind(
+        search
+            .after
+            .as_ref()
+            .map_or(MessageId::LAST, MessageId::as_str),
+    )
     .bind(search.to.as_deref().unwrap_or_default().to_lowercase())
     .bind(search.envelope.as_ref().map_or("", EnvelopeId::as_str))
     .bind(limit)
