@@ -203,6 +203,11 @@ impl<'d> PageCache<'d> {
             // The copy lets the search count while the matches still borrow the phrase.
             let phrase = source.phrase.clone();
             for anchor in running_text.matches(&phrase) {
+                // `APR` is not the beginning of `April`.
+                if !page.is_of_whole_words(&anchor) {
+                    continue;
+                }
+
                 source.count(&page, text, anchor, index);
                 if !source.is_open() {
                     break;

@@ -165,6 +165,23 @@ impl<'p> SearchPage<'p> {
         self.layer.rect(self.page, character)
     }
 
+    /// Returns whether a match ends where its words end, on both sides.
+    pub(crate) fn is_of_whole_words(&self, found: &PhraseMatch) -> bool {
+        let characters = self.layer.chars();
+        let are_of_one_word = |inside: usize, beside: Option<usize>| {
+            let beside = beside.and_then(|position| characters.get(position));
+            let pair = characters.get(inside).zip(beside);
+            pair.is_some_and(|(inside, beside)| {
+                inside.line == beside.line
+                    && is_letter_of_spaced_words(inside.character)
+                    && is_letter_of_spaced_words(beside.character)
+            })
+        };
+
+        let (first, last) = found.characters;
+        !are_of_one_word(first, first.checked_sub(1)) && !are_of_one_word(last, last.checked_add(1))
+    }
+
     /// Returns a match as it stands on the page.
     pub(crate) fn text_of(&self, found: &PhraseMatch) -> String {
         let (first, last) = found.characters;
@@ -172,6 +189,12 @@ impl<'p> SearchPage<'p> {
         let characters = characters.unwrap_or_default().iter();
         characters.map(|character| character.character).collect()
     }
+}
+
+/// Returns whether a character is a letter of a script that puts spaces between words. The scripts from Arabic on
+/// join words, or write without spaces.
+fn is_letter_of_spaced_words(character: char) -> bool {
+    character < '\u{600}' && character.is_alphabetic()
 }
 
 /// The text of a page, normalized for comparison, with the source character of each byte.

@@ -129,6 +129,20 @@ fn words_that_are_no_value_come_with_the_reason() {
 }
 
 #[test]
+fn an_anchor_is_not_found_within_a_longer_word() {
+    let content = "BT /F1 10 Tf 1 0 0 1 40 760 Tm (Dated April 12, 2026) Tj \
+        1 0 0 1 40 740 Tm (A P R) Tj 1 0 0 1 120 740 Tm (7.90 %) Tj ET";
+    let asked = request(ValueKind::Percentage, "APR", Direction::RightOf);
+    let readings = read(letter("", content), &[asked]).unwrap();
+    assert_eq!(words(&readings[0]).value.as_deref(), Ok("7.9"));
+
+    let only_within = "BT /F1 10 Tf 1 0 0 1 40 760 Tm (Dated April 12, 2026) Tj ET";
+    let asked = request(ValueKind::Percentage, "APR", Direction::RightOf);
+    let readings = read(letter("", only_within), &[asked]).unwrap();
+    assert!(matches!(readings[0], Reading::Missing), "{readings:?}");
+}
+
+#[test]
 fn an_anchor_that_is_absent_or_has_nothing_beside_it_is_missing() {
     let asked = [
         request(ValueKind::Money, "Trade-in", Direction::RightOf),
