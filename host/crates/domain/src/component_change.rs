@@ -8,6 +8,7 @@ use super::clock::Timestamp;
 use super::component::{ComponentIdentity, Slot};
 use super::component_state::StateSigners;
 use super::envelope::words;
+use super::funding::FundingMode;
 use super::id::{
     ActivationId, ChangeId, ComponentId, EnvelopeId, FundingPackId, OrgId, TemplateId, TokenId,
     UserId,
@@ -223,6 +224,32 @@ pub enum RequestedChange {
         /// Newest version when the change was requested; 0 for a new pack.
         previous: u32,
     },
+    /// Subscribes to a funding pack in place of another one, or ends the subscription to it.
+    SubscribeFundingPack {
+        pack_id: FundingPackId,
+        /// Name of the pack.
+        name: String,
+        /// False ends the subscription.
+        subscribed: bool,
+        /// Version to stay at; null follows the pack.
+        version: Option<u32>,
+        /// Subscription when the change was requested; null without one.
+        previous: Option<SubscribedPack>,
+    },
+    /// Changes what becomes of contracts that their funding rules stop.
+    SetFunding {
+        funding: FundingMode,
+        /// The setting when the change was requested.
+        previous: FundingMode,
+    },
+}
+
+/// A subscription to a funding pack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SubscribedPack {
+    pub pack_id: FundingPackId,
+    /// Version that it stays at; null for one that follows the pack.
+    pub version: Option<u32>,
 }
 
 words! {
@@ -249,7 +276,9 @@ impl RequestedChange {
     pub fn permission(&self) -> Permission {
         match self {
             Self::WaiveStipulation { .. } => Permission::Send,
-            Self::PublishFundingPack { .. } => Permission::ChangeRules,
+            Self::PublishFundingPack { .. } | Self::SubscribeFundingPack { .. } => {
+                Permission::ChangeRules
+            }
             _ => permission_of(self.slot()),
         }
     }

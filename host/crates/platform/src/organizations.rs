@@ -435,6 +435,10 @@ pub async fn change(
     let mut organization = found.ok_or(ServiceError::NotFound("Organization"))?;
     let before = organization.clone();
     change.apply(&mut organization.settings)?;
+    // Lenders rely on it that a contract which their rules stop is not sent.
+    if organization.settings.funding != before.settings.funding {
+        four_eyes::permit_act(core, &mut tx, org).await?;
+    }
 
     match sign_on {
         FieldPatch::Keep => {}
@@ -487,6 +491,24 @@ pub async fn put_sign_on(
         organizations::set_sign_on_secret(tx, org, secret).await?;
     }
 
+    organizations::set_settings(tx, &organization).await?;
+    Ok(record(tx, actor, before, &organization, now).await?)
+}
+
+/// Sets what becomes of contracts that their funding rules stop, for a change request.
+pub async fn put_funding(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    actor: &str,
+    funding: FundingMode,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    organizations::lock(tx, org).await?;
+    let found = organizations::get(tx, org).await?;
+    let mut organization = found.ok_or(ServiceError::NotFound("Organization"))?;
+    let before = organization.clone();
+
+    organization.settings.funding = funding;
     organizations::set_settings(tx, &organization).await?;
     Ok(record(tx, actor, before, &organization, now).await?)
 }

@@ -10,6 +10,7 @@ use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 
 use super::registry::variant;
+use crate::service::funding;
 use crate::support::issuer::{CLIENT, FakeIssuer};
 use crate::support::receiver::WebhookReceiver;
 use crate::support::{TestApp, TestResponse, operator};
@@ -19,7 +20,8 @@ const CHANGES: &str = "/component-changes";
 /// How a member of `PATCH /organization` is kept from giving one person a power that needs two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Guard {
-    /// Needs the approvals of the policy: it decides who signs in, and so who approves, releases, transfers or reads.
+    /// Needs the approvals of the policy: it decides who signs in, and so who approves, releases, transfers or reads, or
+    /// which contracts are funded.
     Approvals,
     /// Gives no one power: texts, looks, defaults of new envelopes, or pages that may show a widget to someone with a
     /// token.
@@ -37,7 +39,7 @@ const SETTINGS: &[(&str, Guard)] = &[
     ("dates", Guard::Powerless),
     ("embed_origins", Guard::Powerless),
     ("envelope_ttl_days", Guard::Powerless),
-    ("funding", Guard::Powerless),
+    ("funding", Guard::Approvals),
     ("language", Guard::Powerless),
     ("quiet_hours", Guard::Powerless),
     ("refuse_unsigned_roles", Guard::Powerless),
@@ -155,6 +157,7 @@ async fn a_setting_with_power_needs_the_approvals_of_the_policy() {
         // The brand is shown with a digest, and changed with a file.
         let value = match *name {
             "brand" => json!({}),
+            "funding" => json!("enforce"),
             name => shown[name].clone(),
         };
         let change = json!({ *name: value });
@@ -167,6 +170,73 @@ async fn a_setting_with_power_needs_the_approvals_of_the_policy() {
             }
         }
     }
+}
+
+/// Lenders rely on it that a contract which their rules stop is not sent.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_person_does_not_end_the_funding_checks_alone() {
+    let governed = Governed::start().await;
+    let (app, olga) = (&governed.app, &governed.olga);
+    let change = json!({ "action": "set_funding", "funding": "enforce" });
+    let late = json!({ "action": "set_funding", "funding": "warn" });
+    let late = governed.request(olga, late).await.data(201);
+    governed.approve(&governed.rolf, &late).await.data(200);
+    governed.agree(change).await;
+
+    let shown = app.get_with_bearer(olga, "/organization").await.data(200);
+    assert_eq!(shown["funding"], "enforce");
+    // The same again changes nothing.
+    let path = "/organization";
+    let same = json!({ "funding": "enforce" });
+    app.as_bearer(Method::PATCH, olga, path, same)
+        .await
+        .data(200);
+    let off = json!({ "funding": "off" });
+    needs_approval(&app.as_bearer(Method::PATCH, olga, path, off).await);
+
+    // Another setting came first.
+    let apply = format!("{CHANGES}/{}/apply", late["change_id"].as_str().unwrap());
+    let outdated = app.post_with_bearer(olga, &apply, json!({})).await;
+    assert_eq!(outdated.json()["code"], "base_moved");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_person_subscribes_to_no_funding_pack_alone() {
+    let governed = Governed::start().await;
+    let (app, olga) = (&governed.app, &governed.olga);
+    let (bank, pack) = funding::lender(app).await;
+    let invitations = format!("/funding-packs/{pack}/invitations");
+    let invitation = json!({ "organization_id": app.org });
+    app.post_with_bearer(&bank, &invitations, invitation)
+        .await
+        .data(200);
+    let path = format!("/funding-packs/{pack}/subscription");
+    needs_approval(&app.post_with_bearer(olga, &path, json!({})).await);
+
+    let mut change = json!({ "action": "subscribe_funding_pack", "pack_id": pack, "version": 9 });
+    let refused = governed.request(olga, change.clone()).await;
+    assert_eq!(
+        refused.json()["details"][0]["path"],
+        json!(["change", "version"])
+    );
+    change["version"] = json!(1);
+    governed.agree(change.clone()).await;
+    let packs = app.get_with_bearer(olga, "/funding-packs").await.data(200);
+    assert_eq!(packs["packs"][0]["pinned_version"], 1);
+
+    // Nor does one person leave it.
+    let end = json!({ "subscribed": false });
+    needs_approval(&app.post_with_bearer(olga, &path, end).await);
+    change["subscribed"] = false.into();
+    let late = governed.request(olga, change.clone()).await.data(201);
+    governed.approve(&governed.rolf, &late).await.data(200);
+    governed.agree(change).await;
+    let packs = app.get_with_bearer(olga, "/funding-packs").await.data(200);
+    assert_eq!(packs["packs"][0]["subscribed"], false);
+
+    let apply = format!("{CHANGES}/{}/apply", late["change_id"].as_str().unwrap());
+    let outdated = app.post_with_bearer(olga, &apply, json!({})).await;
+    assert_eq!(outdated.json()["code"], "base_moved");
 }
 
 #[tokio::test(flavor = "multi_thread")]

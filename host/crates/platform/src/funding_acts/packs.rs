@@ -1,4 +1,4 @@
-//! Publication of funding packs.
+//! Publication of funding packs, and subscriptions to them.
 
 use holdfast_store::SqlConnection;
 use schemars::JsonSchema;
@@ -7,6 +7,7 @@ use serde::Deserialize;
 use crate::{ServiceError, ValidationIssue};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::{Component, Slot};
+use holdfast_domain::component_change::SubscribedPack;
 use holdfast_domain::funding::{FundingPack, FundingPackVersion};
 use holdfast_domain::id::{ComponentId, EnvelopeId, FundingPackId, OrgId};
 use holdfast_store::{
@@ -35,6 +36,31 @@ pub struct NewVersion {
     #[serde(default)]
     #[schemars(length(max = 20))]
     pub samples: Vec<String>,
+}
+
+/// Body of `POST /funding-packs/{id}/subscription`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("examples" = [{ "subscribed": true, "version": null }]))]
+pub struct PackSubscription {
+    /// False ends the subscription.
+    #[serde(default = "yes")]
+    pub subscribed: bool,
+    /// Version to stay at; null follows the pack.
+    #[schemars(range(min = 1))]
+    pub version: Option<u32>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Subscription that was checked.
+pub struct CheckedSubscription {
+    pub pack: FundingPack,
+    /// False ends the subscription.
+    pub subscribed: bool,
+    /// Version to stay at.
+    pub version: Option<u32>,
 }
 
 /// Version that was checked.
@@ -118,6 +144,79 @@ pub async fn publish(
     rows::insert_version(tx, &version).await?;
 
     Ok(pack)
+}
+
+/// Checks a subscription of an organization. `path` is that of its members in the request.
+///
+/// # Errors
+///
+/// `NotFound` for a pack without an invitation, `Invalid` for a version that the pack does not have.
+pub async fn check_subscription(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+    pack: &str,
+    request: &PackSubscription,
+    path: &[&str],
+) -> Result<CheckedSubscription, ServiceError> {
+    let unknown = || ServiceError::NotFound("Funding pack");
+    let id = FundingPackId::parse(pack).ok_or_else(unknown)?;
+    let invitation = rows::invitation(connection, org, &id).await?;
+    let invitation = invitation.ok_or_else(unknown)?;
+    let pack = rows::get(connection, &invitation.lender, &id).await?;
+    let pack = pack.ok_or_else(unknown)?;
+
+    let versions = rows::versions(connection, &pack.org, &pack.id).await?;
+    let version = request.version.filter(|_| request.subscribed);
+    let is_known = |version: u32| versions.iter().any(|one| one.version == version);
+    match version {
+        Some(version) if !is_known(version) => Err(invalid(
+            "unknown_version",
+            path,
+            &["version"],
+            "a version of the pack",
+            &version.to_string(),
+            "The pack has no such version",
+        )),
+        version => Ok(CheckedSubscription {
+            pack,
+            subscribed: request.subscribed,
+            version,
+        }),
+    }
+}
+
+/// Returns the subscription of an organization.
+pub async fn subscribed(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+) -> Result<Option<SubscribedPack>, ServiceError> {
+    let invitations = rows::invitations(connection, org).await?;
+    let mut invitations = invitations.into_iter();
+    let subscribed = invitations.find(|one| one.subscribed_at.is_some());
+    Ok(subscribed.map(|one| SubscribedPack {
+        pack_id: one.pack,
+        version: one.pinned,
+    }))
+}
+
+/// Subscribes an organization to a pack in place of another one, or ends its subscription to it.
+pub async fn subscribe(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    checked: &CheckedSubscription,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    organizations::lock(tx, org).await?;
+    let id = &checked.pack.id;
+    let invitation = rows::invitation(tx, org, id).await?;
+    let is_subscribed = invitation.is_some_and(|one| one.subscribed_at.is_some());
+    // Ending a subscription must not end one to another pack.
+    if checked.subscribed || is_subscribed {
+        let pack = checked.subscribed.then_some(id);
+        rows::subscribe(tx, org, pack, checked.version, now).await?;
+    }
+
+    Ok(())
 }
 
 /// Returns the number of the newest version of a pack; 0 without one.

@@ -11,8 +11,8 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::ComponentIdentity;
 use holdfast_domain::funding::{FundingInvitation, FundingPack, FundingPackVersion, applicable};
 use holdfast_domain::id::{FundingPackId, OrgId};
-pub use holdfast_platform::funding_acts::packs::NewVersion;
 use holdfast_platform::funding_acts::packs::{self as acts, PackTarget, Publication};
+pub use holdfast_platform::funding_acts::packs::{NewVersion, PackSubscription};
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::permits::four_eyes;
 use holdfast_platform::{Caller, Core, ServiceError};
@@ -38,22 +38,6 @@ pub struct NewPack {
 pub struct PackInvitation {
     /// Id of the organization.
     pub organization_id: String,
-}
-
-/// Body of `POST /funding-packs/{id}/subscription`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[schemars(extend("examples" = [{ "subscribed": true, "version": null }]))]
-pub struct PackSubscription {
-    /// False ends the subscription.
-    #[serde(default = "yes")]
-    pub subscribed: bool,
-    /// Version to stay at; null follows the pack.
-    #[schemars(range(min = 1))]
-    pub version: Option<u32>,
-}
-
-fn yes() -> bool {
-    true
 }
 
 /// A pack, for its lender and for invited organizations.
@@ -250,7 +234,8 @@ pub async fn invite(
 ///
 /// # Errors
 ///
-/// `NotFound` for a pack without an invitation, `Invalid` for a version that the pack does not have.
+/// `NotFound` for a pack without an invitation, `Invalid` for a version that the pack does not have; `Change` where the
+/// policy requires approvals.
 pub async fn subscribe(
     core: &Core,
     caller: &Caller,
@@ -258,36 +243,13 @@ pub async fn subscribe(
     request: PackSubscription,
     answer: &ResponseRecorder<PackView>,
 ) -> Result<PackView, ServiceError> {
-    let unknown = || ServiceError::NotFound("Funding pack");
-    let id = FundingPackId::parse(id).ok_or_else(unknown)?;
-    let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    organizations::lock(&mut tx, &caller.org).await?;
-    let invitation = rows::invitation(&mut tx, &caller.org, &id).await?;
-    let invitation = invitation.ok_or_else(unknown)?;
-    let pack = rows::get(&mut tx, &invitation.lender, &id).await?;
-    let pack = pack.ok_or_else(unknown)?;
+    let checked = acts::check_subscription(&mut tx, &caller.org, id, &request, &[]).await?;
+    four_eyes::permit_act(core, &mut tx, &caller.org).await?;
+    acts::subscribe(&mut tx, &caller.org, &checked, core.clock.now()).await?;
 
-    let versions = rows::versions(&mut tx, &pack.org, &pack.id).await?;
-    let wanted = request.version.filter(|_| request.subscribed);
-    let is_known = |version: u32| versions.iter().any(|one| one.version == version);
-    if let Some(version) = wanted.filter(|version| !is_known(*version)) {
-        return Err(invalid(
-            "unknown_version",
-            &["version"],
-            "a version of the pack",
-            &version.to_string(),
-            "The pack has no such version",
-        ));
-    }
-
-    let subscribed = request.subscribed.then_some(&pack.id);
-    // Ending a subscription must not end one to another pack.
-    if request.subscribed || invitation.subscribed_at.is_some() {
-        rows::subscribe(&mut tx, &caller.org, subscribed, wanted, now).await?;
-    }
-    let invitation = rows::invitation(&mut tx, &caller.org, &id).await?;
-    let view = shown(&mut tx, &pack, &caller.org, invitation.as_ref()).await?;
+    let invitation = rows::invitation(&mut tx, &caller.org, &checked.pack.id).await?;
+    let view = shown(&mut tx, &checked.pack, &caller.org, invitation.as_ref()).await?;
     answer.commit(tx, &view).await?;
 
     Ok(view)

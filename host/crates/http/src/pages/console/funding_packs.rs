@@ -281,21 +281,22 @@ pub async fn publish(State(app): State<App>, form: ConsoleForm) -> PageResult {
         version: new.version.clone(),
     };
     let published = packs::publish(&app, &form.visitor.caller, new, &unrecorded()).await;
-    published_or_asked(&app, &form, published, change).await
+    done_or_asked(&app, &form, published, change, "funding-publish").await
 }
 
-/// Leads on after a publication, or requests it where the policy requires that others agree.
-async fn published_or_asked(
+/// Leads on after an act, or requests it where the policy requires that others agree.
+async fn done_or_asked(
     app: &App,
     form: &ConsoleForm,
-    published: Result<PackView, ServiceError>,
+    done: Result<PackView, ServiceError>,
     change: ProposedChange,
+    act: &str,
 ) -> PageResult {
-    if !needs_approval(&published) {
-        return after(app, form, published.map_err(HttpError::from)).await;
+    if !needs_approval(&done) {
+        return after(app, form, done.map_err(HttpError::from)).await;
     }
 
-    let act = form.visitor.texts.text("funding-publish");
+    let act = form.visitor.texts.text(act);
     match request(app.clone(), form, change, &act).await {
         Ok(answer) => Ok(answer),
         Err(error) => after(app, form, Err(error.into())).await,
@@ -325,7 +326,7 @@ pub async fn publish_version(
     };
     let caller = &form.visitor.caller;
     let published = packs::publish_version(&app, caller, &id, new, &unrecorded()).await;
-    published_or_asked(&app, &form, published, change).await
+    done_or_asked(&app, &form, published, change, "funding-publish").await
 }
 
 /// Invites an organization to a pack.
@@ -358,11 +359,15 @@ pub async fn subscribe(
     // A text that is no number is no version, and none has the number 0.
     let version = version.map(|version| version.parse::<u32>().unwrap_or_default());
     let subscription = json!({ "subscribed": form.value("act") != "end", "version": version });
-    let subscribed = async {
-        let request = valid::<PackSubscription>(subscription)?;
-        let caller = &form.visitor.caller;
-        Ok::<_, HttpError>(packs::subscribe(&app, caller, &id, request, &unrecorded()).await?)
+    let subscription = match valid::<PackSubscription>(subscription) {
+        Ok(subscription) => subscription,
+        Err(error) => return after(&app, &form, Err(error)).await,
     };
-    let subscribed = subscribed.await;
-    after(&app, &form, subscribed).await
+    let change = ProposedChange::SubscribeFundingPack {
+        pack_id: id.clone(),
+        subscription: subscription.clone(),
+    };
+    let caller = &form.visitor.caller;
+    let subscribed = packs::subscribe(&app, caller, &id, subscription, &unrecorded()).await;
+    done_or_asked(&app, &form, subscribed, change, "funding-subscribe").await
 }

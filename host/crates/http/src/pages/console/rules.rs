@@ -571,6 +571,19 @@ pub fn change_title(texts: Texts, change: &RequestedChange) -> String {
             "{}: {name}, {component}",
             texts.text("console-publish-funding-pack")
         ),
+        RequestedChange::SubscribeFundingPack {
+            name, subscribed, ..
+        } => {
+            let act = if *subscribed {
+                "funding-subscribe"
+            } else {
+                "funding-end"
+            };
+            format!("{}: {name}", texts.text(act))
+        }
+        RequestedChange::SetFunding { funding, .. } => {
+            format!("{}: {}", texts.text("settings-funding"), funding.as_str())
+        }
     }
 }
 

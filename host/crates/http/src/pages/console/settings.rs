@@ -799,19 +799,24 @@ pub async fn save(
         Err(error) => return again(&app, &form, &part, error).await,
     };
     // Copied, because `change` takes the body and a request for approval needs the settings again.
-    let sign_on = match &new.single_sign_on {
-        FieldPatch::Set(new) => Some(new.clone()),
-        FieldPatch::Clear | FieldPatch::Keep => None,
+    let requested = match (&new.single_sign_on, new.funding) {
+        (FieldPatch::Keep, Some(funding)) => ProposedChange::SetFunding { funding },
+        (FieldPatch::Set(new), _) => ProposedChange::SingleSignOn {
+            single_sign_on: Some(Box::new(new.clone())),
+        },
+        _ => ProposedChange::SingleSignOn {
+            single_sign_on: None,
+        },
     };
 
     let changed = organizations::change(&app, &visitor.caller, own, new).await;
-    // The issuer decides who signs in, so the policy may require that others agree.
+    // The policy may require that others agree to who signs in, and to what is funded.
     if needs_approval(&changed) {
-        let act = visitor.texts.text("sign-on-title");
-        let change = ProposedChange::SingleSignOn {
-            single_sign_on: sign_on.map(Box::new),
-        };
-        return Ok(request(app, &form, change, &act).await?);
+        let act = visitor.texts.text(match requested {
+            ProposedChange::SetFunding { .. } => "settings-funding",
+            _ => "sign-on-title",
+        });
+        return Ok(request(app, &form, requested, &act).await?);
     }
 
     match changed {

@@ -1,19 +1,24 @@
-//! Changes of what the funding of contracts needs: a stipulation that is waived, and a pack that a lender publishes.
+//! Changes of what the funding of contracts needs: a stipulation that is waived, a pack that a lender publishes or an
+//! originator subscribes to, and what becomes of contracts that the rules stop.
 
 use holdfast_store::SqlConnection;
 
 use super::ChangeOfficer;
 use crate::funding_acts::AgreedChange;
-use crate::funding_acts::packs::{self, CheckedVersion, NewVersion, PackTarget, Publication};
+use crate::funding_acts::packs::{
+    self, CheckedSubscription, CheckedVersion, NewVersion, PackSubscription, PackTarget,
+    Publication,
+};
 use crate::funding_acts::stipulations::{self, Waiver};
-use crate::{Core, ServiceError, ValidationIssue};
+use crate::{Core, ServiceError, ValidationIssue, organizations};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::Component;
 use holdfast_domain::component_change::{ComponentChange, RequestedChange};
 use holdfast_domain::funding::StipulationState;
 use holdfast_domain::id::{ComponentId, EnvelopeId, FundingPackId, OrgId, TemplateId};
 use holdfast_store::{
-    WriteTransaction, components, envelopes, funding_packs as pack_rows, templates,
+    WriteTransaction, components, envelopes, funding_packs as pack_rows,
+    organizations as organization_rows, templates,
 };
 
 /// Path of the members in the body of a change request.
@@ -102,6 +107,26 @@ pub(super) async fn propose_pack(
     })
 }
 
+/// Checks a subscription to a pack, or its end.
+pub(super) async fn propose_subscription(
+    core: &Core,
+    org: &OrgId,
+    pack: &str,
+    subscription: &PackSubscription,
+) -> Result<RequestedChange, ServiceError> {
+    let mut connection = core.store.read().await?;
+    let checked =
+        packs::check_subscription(&mut connection, org, pack, subscription, &[CHANGE]).await?;
+
+    Ok(RequestedChange::SubscribeFundingPack {
+        pack_id: checked.pack.id,
+        name: checked.pack.name,
+        subscribed: checked.subscribed,
+        version: checked.version,
+        previous: packs::subscribed(&mut connection, org).await?,
+    })
+}
+
 fn invalid(path: &[&str], expected: &str, why: &str) -> ServiceError {
     let issue = ValidationIssue::new("invalid_value", path, expected, "", why);
     ServiceError::Invalid(vec![issue])
@@ -142,24 +167,31 @@ pub(super) async fn is_unchanged(
     org: &OrgId,
     change: &RequestedChange,
 ) -> Result<bool, ServiceError> {
-    // The approvals are about the version that followed then, with this component.
-    if let RequestedChange::PublishFundingPack {
-        pack_id,
-        component_id,
-        component,
-        previous,
-        ..
-    } = change
-    {
-        let newest = match pack_id {
-            Some(pack) => packs::newest(connection, org, pack).await?,
-            None => 0,
-        };
-        let present = own_component(connection, org, component_id).await?;
-        return Ok(newest == *previous && present.identity == *component);
+    match change {
+        // The approvals are about the version that followed then, with this component.
+        RequestedChange::PublishFundingPack {
+            pack_id,
+            component_id,
+            component,
+            previous,
+            ..
+        } => {
+            let newest = match pack_id {
+                Some(pack) => packs::newest(connection, org, pack).await?,
+                None => 0,
+            };
+            let present = own_component(connection, org, component_id).await?;
+            Ok(newest == *previous && present.identity == *component)
+        }
+        RequestedChange::SubscribeFundingPack { previous, .. } => {
+            Ok(packs::subscribed(connection, org).await? == *previous)
+        }
+        RequestedChange::SetFunding { previous, .. } => {
+            let organization = organization_rows::get(connection, org).await?;
+            Ok(organization.is_some_and(|one| one.settings.funding == *previous))
+        }
+        waiver => is_open(connection, org, waiver).await,
     }
-
-    is_open(connection, org, change).await
 }
 
 async fn own_component(
@@ -227,6 +259,24 @@ pub(super) async fn make(
                 by: by.clone(),
             };
             packs::publish(tx, org, publication, now).await?;
+        }
+        RequestedChange::SubscribeFundingPack {
+            pack_id,
+            subscribed,
+            version,
+            ..
+        } => {
+            let subscription = PackSubscription {
+                subscribed: *subscribed,
+                version: *version,
+            };
+            // Again: the lender may have taken the invitation back.
+            let checked: CheckedSubscription =
+                packs::check_subscription(tx, org, pack_id.as_str(), &subscription, &[]).await?;
+            packs::subscribe(tx, org, &checked, now).await?;
+        }
+        RequestedChange::SetFunding { funding, .. } => {
+            organizations::put_funding(tx, org, by, *funding, now).await?;
         }
         _ => {}
     }

@@ -122,7 +122,9 @@ async fn moved(
             instance.as_deref(),
         )?,
         of_funding @ (RequestedChange::WaiveStipulation { .. }
-        | RequestedChange::PublishFundingPack { .. }) => {
+        | RequestedChange::PublishFundingPack { .. }
+        | RequestedChange::SubscribeFundingPack { .. }
+        | RequestedChange::SetFunding { .. }) => {
             return Ok(base_moved(
                 funding::is_unchanged(tx, org, of_funding).await?,
             ));
@@ -249,7 +251,10 @@ async fn make(
         }
         (RequestedChange::Activate { .. }, None) => Err(ServiceError::NotFound("Component")),
         (
-            RequestedChange::WaiveStipulation { .. } | RequestedChange::PublishFundingPack { .. },
+            RequestedChange::WaiveStipulation { .. }
+            | RequestedChange::PublishFundingPack { .. }
+            | RequestedChange::SubscribeFundingPack { .. }
+            | RequestedChange::SetFunding { .. },
             _,
         ) => {
             funding::make(tx, officer, change, approved_by, now).await?;

@@ -16,15 +16,16 @@ use super::policy::{check_policy, policy};
 use super::{ChangeOfficer, ChangeView, find, find_in, funding, hours, still_open, view};
 use crate::access::single_sign_on::ChangeSingleSignOn;
 use crate::access::users::NewUser;
-use crate::funding_acts::packs::NewVersion;
+use crate::funding_acts::packs::{NewVersion, PackSubscription};
 use crate::providers::instance::InstanceConfig;
-use crate::{Core, ServiceError, ValidationIssue};
+use crate::{Core, ServiceError, ValidationIssue, organizations};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::{Component, ComponentActivation, Slot};
 use holdfast_domain::component_change::{
     ChangeComparison, ChangeContent, ChangePolicy, ChangeSource, ChangeState, ComponentChange,
     ProviderProbe, RequestedChange, VoidReason, permission_of,
 };
+use holdfast_domain::funding::FundingMode;
 use holdfast_domain::hash::sha256;
 use holdfast_domain::id::{ActivationId, ChangeId, OrgId};
 use holdfast_domain::organization::{Permission, Role};
@@ -106,6 +107,15 @@ pub enum ProposedChange {
         #[serde(flatten)]
         version: NewVersion,
     },
+    /// Subscribes to a funding pack in place of another one, or ends the subscription to it, as
+    /// `POST /funding-packs/{id}/subscription`.
+    SubscribeFundingPack {
+        pack_id: String,
+        #[serde(flatten)]
+        subscription: PackSubscription,
+    },
+    /// Changes what becomes of contracts that their funding rules stop, as `funding` of `PATCH /organization`.
+    SetFunding { funding: FundingMode },
 }
 
 impl ProposedChange {
@@ -113,7 +123,9 @@ impl ProposedChange {
     pub fn permission(&self) -> Permission {
         match self {
             Self::WaiveStipulation { .. } => Permission::Send,
-            Self::PublishFundingPack { .. } => Permission::ChangeRules,
+            Self::PublishFundingPack { .. } | Self::SubscribeFundingPack { .. } => {
+                Permission::ChangeRules
+            }
             _ => permission_of(self.slot()),
         }
     }
@@ -438,6 +450,20 @@ async fn propose(
             version,
         } => {
             let change = funding::propose_pack(core, officer, pack_id, name, version).await?;
+            Ok(CheckedChange::of_no_slot((change, None)))
+        }
+        ProposedChange::SubscribeFundingPack {
+            pack_id,
+            subscription,
+        } => {
+            let org = &officer.caller.org;
+            let change = funding::propose_subscription(core, org, &pack_id, &subscription).await?;
+            Ok(CheckedChange::of_no_slot((change, None)))
+        }
+        ProposedChange::SetFunding { funding } => {
+            let organization = organizations::read(core, &officer.caller.org).await?;
+            let previous = organization.settings.funding;
+            let change = RequestedChange::SetFunding { funding, previous };
             Ok(CheckedChange::of_no_slot((change, None)))
         }
     }
