@@ -73,10 +73,14 @@ async fn a_map_is_begun_with_a_starter_tried_and_changed_in_the_console() {
 
     // A try shows the facts with their places, and stores nothing.
     let text = text_on(&shown);
-    let deposit = r#""facts": [
-    { "name": "deposit", "kind": "money", "currency": "USD",
-      "printed": [{ "anchor": "Deposit", "direction": "right_of" }] },"#;
-    let changed = text.replacen("\"facts\": [", deposit, 1);
+    let deposit = r#"[[facts]]
+name = "deposit"
+kind = "money"
+currency = "USD"
+printed = [{ anchor = "Deposit", direction = "right_of" }]
+
+[[facts]]"#;
+    let changed = text.replacen("[[facts]]", deposit, 1);
     let send = async |act: &str, text: &str| {
         let entries = [
             ("text", text),
@@ -132,18 +136,19 @@ async fn problems_of_a_map_are_shown_at_their_lines() {
         texts_of(&answer.text(), ".problem").join("\n")
     };
 
-    let broken = problems("{\n  \"name\": \"Loans\",\n  oops\n}").await;
-    assert!(broken.contains("Line 3:"), "{broken}");
-    let twice = "{\n  \"name\": \"Loans\",\n  \"applies_to\": { \"all\": true },\n  \"facts\": [\n    \
-        { \"name\": \"vin\", \"kind\": \"vin\", \"declared\": \"vin\" },\n    \
-        { \"name\": \"vin\", \"kind\": \"vin\" }\n  ]\n}";
+    let broken = problems("name = 'Loans'\n\noops\n").await;
+    assert!(broken.contains("line 3:"), "{broken}");
+    let twice = "name = 'Loans'\napplies_to = { all = true }\nfacts = [\n  \
+        { name = 'vin', kind = 'vin', declared = 'vin' },\n  \
+        { name = 'vin', kind = 'vin' }\n]\n";
     let twice = problems(twice).await;
-    assert!(twice.contains("Line 6:"), "{twice}");
+    assert!(twice.contains("line 5:"), "{twice}");
     assert!(twice.contains("has two facts with the name vin"), "{twice}");
     assert!(twice.contains("has no source"), "{twice}");
-    let unknown = "{ \"name\": \"Loans\",\n\"applies_to\": { \"all\": true },\n\"facts\": [\n{ \"nme\": \"vin\" } ] }";
+    let unknown =
+        "name = 'Loans'\napplies_to = { all = true }\nfacts = [\n{ nme = 'vin', kind = 'vin' } ]\n";
     let unknown = problems(unknown).await;
-    assert!(unknown.contains("Line 4:"), "{unknown}");
+    assert!(unknown.contains("line 4:"), "{unknown}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,6 @@
 //! Documents in TOML that stand for JSON, with the lines of their members for errors.
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 use toml::Spanned;
@@ -35,8 +36,8 @@ pub fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     })
 }
 
-/// Writes JSON as a document. None for a value that TOML does not have, such as null.
-pub fn written(value: &Value) -> Option<String> {
+/// Writes a value as a document. None for one that TOML does not have, such as null.
+pub fn written<T: Serialize>(value: &T) -> Option<String> {
     toml::to_string(value).ok()
 }
 

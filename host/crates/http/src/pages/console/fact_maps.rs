@@ -5,13 +5,12 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect};
 use maud::{Markup, PreEscaped, html};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::PATH;
 use super::envelopes::unrecorded;
 use super::facts;
 use super::forms::{FormView, RefusedForm, TextField};
-use super::map_lines::{LineProblem, by_line};
 use super::navigation::{PageResult, Place, status};
 use super::signed_in::{ConsoleForm, Visitor};
 use crate::error::HttpError;
@@ -21,6 +20,7 @@ use holdfast_domain::fact_map::{
     FactDirection, FactMapDocument, FactMapScope, MappedFact, PrintedPlace,
 };
 use holdfast_domain::organization::Permission;
+use holdfast_domain::toml_document;
 use holdfast_platform::ServiceError;
 use holdfast_service::facts::maps::{self, CreateFactMap, FactMapView};
 use holdfast_service::facts::trial::{self, TriedEnvelope};
@@ -168,8 +168,8 @@ async fn requested(app: &App, form: &ConsoleForm) -> Result<CreateFactMap, HttpE
 /// What the page of a map shows besides the map.
 #[derive(Default)]
 struct MapAnswer {
-    /// Problems of the text, by line.
-    problems: Vec<LineProblem>,
+    /// Problems of the text, each with its line.
+    problems: Vec<String>,
     tried: Option<TriedEnvelope>,
 }
 
@@ -303,9 +303,9 @@ fn text_form(
             form method="post" action=(action) {
                 (visitor.token())
                 (form.summary())
-                (form.lines("text", &texts.text("facts-map-json"), ROWS, &text_of(map)))
+                (form.lines("text", &texts.text("facts-map-toml"), ROWS, &text_of(map)))
                 @if answer.problems.len() > 1 {
-                    ul { @for problem in &answer.problems { li.problem { (problem_of(texts, problem)) } } }
+                    ul { @for problem in &answer.problems { li.problem { (problem) } } }
                 }
                 (form.select("envelope", &texts.text("facts-map-contract"), &choices, ""))
                 div.actions {
@@ -325,15 +325,7 @@ fn text_of(map: &FactMapView) -> String {
         applies_to: map.applies_to.clone(),
         facts: map.facts.clone(),
     };
-    serde_json::to_string_pretty(&document).unwrap_or_default()
-}
-
-fn problem_of(texts: Texts, problem: &LineProblem) -> String {
-    let values = [
-        ("line", problem.line.to_string()),
-        ("problem", problem.message.clone()),
-    ];
-    texts.with("facts-map-line", values)
+    toml_document::written(&document).unwrap_or_default()
 }
 
 /// Renders the facts that a map reads from a contract, and the pages that it reads them from.
@@ -410,32 +402,36 @@ pub async fn save(State(app): State<App>, Path(id): Path<String>, form: ConsoleF
     }
 }
 
-/// Returns the problems of a text by line. An error that no other text prevents stays one.
-fn problems_at(text: &str, error: ServiceError) -> Result<Vec<LineProblem>, HttpError> {
+/// Returns the problems of a text. An error that no other text prevents stays one.
+fn problems_at(text: &str, error: ServiceError) -> Result<Vec<String>, HttpError> {
     let error = HttpError::from(error);
     if error.status().is_server_error() {
         Err(error)
     } else {
-        Ok(by_line(text, &error))
+        Ok(by_line(text, error))
     }
 }
 
-/// Reads the text of a map, or returns its problems by line.
-fn read(text: &str) -> Result<FactMapDocument, Vec<LineProblem>> {
-    let value: Value = serde_json::from_str(text).map_err(|error| {
-        vec![LineProblem {
-            line: error.line().max(1),
-            message: error.to_string(),
-        }]
-    })?;
-    valid::<FactMapDocument>(value).map_err(|error| by_line(text, &error))
+/// Returns the message of each issue, with its line.
+fn by_line(text: &str, error: HttpError) -> Vec<String> {
+    let error = error.with_lines(toml_document::lines(text));
+    let issues: Vec<String> = error.issues().into_iter().map(|(_, issue)| issue).collect();
+    if issues.is_empty() {
+        vec![error.message().to_owned()]
+    } else {
+        issues
+    }
+}
+
+/// Reads the text of a map, or returns its problems.
+fn read(text: &str) -> Result<FactMapDocument, Vec<String>> {
+    let value = toml_document::json(text).map_err(|why| vec![why])?;
+    valid::<FactMapDocument>(value).map_err(|error| by_line(text, error))
 }
 
 /// Shows a map with the problems of the text that was sent.
-async fn again(app: &App, form: &ConsoleForm, id: &str, problems: Vec<LineProblem>) -> PageResult {
-    let texts = form.visitor.texts;
-    let first = problems.first();
-    let first = first.map_or_else(String::new, |problem| problem_of(texts, problem));
+async fn again(app: &App, form: &ConsoleForm, id: &str, problems: Vec<String>) -> PageResult {
+    let first = problems.first().cloned().unwrap_or_default();
     let refused = form.refused_at("text", first);
     let answer = MapAnswer {
         problems,

@@ -14,7 +14,6 @@
 //! | `live` | streams that open pages follow |
 //! | `funding` | funding of an envelope: checks, attachments, the package |
 //! | `funding_packs` | packs of lenders, own ones and those that are followed |
-//! | `map_lines` | lines of a map's text that have problems |
 //! | `home` | envelopes by state, findings |
 //! | `activity` | pictures of the last 30 days |
 //! | `envelopes` | lists by tab, search, own filters, and acts on several |
@@ -73,7 +72,6 @@ mod home;
 mod insight;
 mod keys;
 mod live;
-mod map_lines;
 mod navigation;
 mod open_links;
 mod packages;
