@@ -26,8 +26,8 @@ pub async fn append(
     let entry = LedgerEntry::after(last.as_ref(), new);
     sqlx::query(
         "insert into ledger_entry (bucket, envelope_id, sequence, org_id, at, actor, action,
-             details, previous_hash, hash)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+             details, previous_hash, hash, salts)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
     .bind(bucket)
     .bind(of.chain())
@@ -39,6 +39,7 @@ pub async fn append(
     .bind(json_text(&entry.details))
     .bind(&entry.previous_hash)
     .bind(&entry.hash)
+    .bind(salts_json(&entry))
     .execute(&mut **tx)
     .await?;
 
@@ -48,6 +49,41 @@ pub async fn append(
     tx.outbox.tails.insert(chain, Some(entry.clone()));
 
     Ok(entry)
+}
+
+/// Destroys the personal values of a ledger. A repeat changes nothing. The caller holds the envelope's lock.
+pub async fn redact(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    of: &impl LedgerChain,
+) -> Result<(), StoreError> {
+    for entry in list(tx, Some(org), of).await? {
+        let redacted = entry.redacted();
+        if redacted == entry {
+            continue;
+        }
+
+        sqlx::query(
+            "update ledger_entry set actor = $4, details = $5, salts = $6, withheld = $7
+             where bucket = $1 and envelope_id = $2 and sequence = $3",
+        )
+        .bind(org.bucket())
+        .bind(of.chain())
+        .bind(redacted.sequence)
+        .bind(&redacted.actor)
+        .bind(json_text(&redacted.details))
+        .bind(salts_json(&redacted))
+        .bind(i64::from(redacted.withheld))
+        .execute(&mut **tx)
+        .await?;
+    }
+
+    Ok(())
+}
+
+/// Serializes the salts of an entry; `None` without any, as for entries of earlier releases.
+fn salts_json(entry: &LedgerEntry) -> Option<String> {
+    (!entry.salts.is_empty()).then(|| json_text(&entry.salts))
 }
 
 /// Notes that a ledger is new and has no entries.
@@ -202,5 +238,7 @@ table_row! {
         details: json("details"),
         previous_hash: text("previous_hash"),
         hash: text("hash"),
+        salts: optional_json("salts").unwrap_or_default(),
+        withheld: flag("withheld"),
     }
 }
