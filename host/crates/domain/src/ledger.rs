@@ -219,7 +219,12 @@ impl LedgerEntry {
 
     /// Whether personal values of the entry were destroyed.
     pub fn is_redacted(&self) -> bool {
-        self.withheld || is_destroyed_actor(&self.actor) || has_commitment(&self.details)
+        self.has_destroyed_details() || is_destroyed_actor(&self.actor)
+    }
+
+    /// Whether personal values of the details were destroyed, or all details.
+    pub fn has_destroyed_details(&self) -> bool {
+        self.withheld || has_commitment(&self.details)
     }
 
     /// Returns actor and details as they are hashed; `None` if a salt has no value or not its length.

@@ -262,6 +262,16 @@ pub(crate) fn replay(
         epoch: 0,
         signers: BTreeMap::new(),
     };
+    // A signature is over the values themselves. Without one of them, nobody can tell who agreed to the acts behind it.
+    let mut signable = entries
+        .iter()
+        .filter(|entry| is_act(entry) || is_stated(entry));
+    if signable.any(LedgerEntry::has_destroyed_details) {
+        let why = "values of the acts were destroyed with the record, so their signatures cannot be verified";
+        let finding = ReportFinding::unchecked(CHECK, OpenQuestion::Rules, why);
+        return Some((finding, None));
+    }
+
     // Statements are checked between the acts, because each counts against the controller of its moment.
     for entry in entries
         .iter()
@@ -578,6 +588,8 @@ mod tests {
             }),
             previous_hash: String::new(),
             hash: String::new(),
+            salts: std::collections::BTreeMap::new(),
+            withheld: false,
         }
     }
 

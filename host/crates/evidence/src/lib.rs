@@ -38,7 +38,7 @@ use self::formats::{
 use self::report::OpenQuestion;
 use holdfast_domain::component::ComponentIdentity;
 use holdfast_domain::hash::sha256;
-use holdfast_domain::ledger::{LedgerEntry, verify_chain};
+use holdfast_domain::ledger::{LedgerEntry, is_commitment, verify_chain};
 
 pub use bundle::{Bundle, BundleError};
 pub use decisions::{DecisionsReport, ExpectedExport, verify_decisions};
@@ -273,12 +273,25 @@ fn chain(entries: &[LedgerEntry]) -> ReportFinding {
         Ok(()) => ReportFinding::holds(
             "ledger",
             format!(
-                "{} entries, each follows from the one before",
-                entries.len()
+                "{} entries, each follows from the one before{}",
+                entries.len(),
+                destroyed_values(entries).unwrap_or_default()
             ),
         ),
         Err(error) => ReportFinding::fails("ledger", error.to_string()),
     }
+}
+
+/// Says how many entries have destroyed values; `None` for a record that was not destroyed.
+fn destroyed_values(entries: &[LedgerEntry]) -> Option<String> {
+    let withheld = entries.iter().filter(|entry| entry.withheld).count();
+    let redacted = entries.iter().filter(|entry| entry.is_redacted()).count();
+    (redacted > 0).then(|| {
+        format!(
+            "; personal values of {redacted} of them were destroyed, and with them all details of {withheld}, whose hashes \
+             alone are checked"
+        )
+    })
 }
 
 /// Checks the files against the hashes in the ledger.
@@ -516,6 +529,10 @@ fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Rules) -> 
     };
 
     let details = &entry.details;
+    if entry.withheld || is_commitment(&details["facts"]) {
+        return unchecked("the facts were destroyed with the record");
+    }
+
     let named = details["component"]["sha256"].as_str().unwrap_or_default();
     let identity = match rules.identity() {
         Ok(identity) if identity.sha256 == named => identity,
@@ -599,6 +616,8 @@ mod tests {
             details,
             previous_hash: String::new(),
             hash: String::new(),
+            salts: std::collections::BTreeMap::new(),
+            withheld: false,
         }
     }
 

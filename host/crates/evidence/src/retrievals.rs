@@ -83,6 +83,8 @@ mod tests {
             details,
             previous_hash: String::new(),
             hash: String::new(),
+            salts: std::collections::BTreeMap::new(),
+            withheld: false,
         }
     }
 

@@ -38,6 +38,11 @@ pub async fn recorded(
 }
 
 fn read(entry: LedgerEntry) -> Result<RecordedRelease, ServiceError> {
+    if entry.has_destroyed_details() {
+        let why = "The record was destroyed: its ledger names the recipient of its release no more";
+        return Err(ServiceError::Conflict(why.into()));
+    }
+
     // The form was checked before it was recorded. One that cannot be read is a fault of this program.
     let form = ReleaseForm::deserialize(&entry.details["form"]);
     let form = form.map_err(|error| ServiceError::Internal(format!("a release form: {error}")))?;
