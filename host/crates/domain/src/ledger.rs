@@ -31,6 +31,7 @@ pub struct LedgerEntry {
     pub actor: String,
     /// Recorded action, for example `envelope.created`.
     pub action: String,
+    /// Members of the action. A personal value that was destroyed is an object with its `commitment` alone.
     pub details: Value,
     pub previous_hash: String,
     pub hash: String,

@@ -262,7 +262,7 @@ pub(crate) fn replay(
         epoch: 0,
         signers: BTreeMap::new(),
     };
-    // A signature is over the values themselves. Without one of them, nobody can tell who agreed to the acts behind it.
+    // A signature is over the values themselves, so the acts behind a destroyed one cannot be shown either.
     let mut signable = entries
         .iter()
         .filter(|entry| is_act(entry) || is_stated(entry));
@@ -673,6 +673,19 @@ mod tests {
         assert_eq!(
             finding.detail,
             "entry 5, control.lent: the verifier does not know this act; use a newer one"
+        );
+    }
+
+    #[test]
+    fn destroyed_values_of_an_act_leave_open_who_has_control() {
+        let mut entries = sale();
+        entries[2].details["reason"] = json!({ "commitment": "ab".repeat(32) });
+        let (finding, report) = replay("env", &entries, None).unwrap();
+        assert_eq!(finding.ok, None);
+        assert!(report.is_none());
+        assert_eq!(
+            finding.detail,
+            "values of the acts were destroyed with the record, so their signatures cannot be verified"
         );
     }
 

@@ -284,14 +284,17 @@ fn chain(entries: &[LedgerEntry]) -> ReportFinding {
 
 /// Says how many entries have destroyed values; `None` for a record that was not destroyed.
 fn destroyed_values(entries: &[LedgerEntry]) -> Option<String> {
-    let withheld = entries.iter().filter(|entry| entry.withheld).count();
     let redacted = entries.iter().filter(|entry| entry.is_redacted()).count();
-    (redacted > 0).then(|| {
-        format!(
-            "; personal values of {redacted} of them were destroyed, and with them all details of {withheld}, whose hashes \
-             alone are checked"
-        )
-    })
+    let withheld = entries.iter().filter(|entry| entry.withheld).count();
+    if redacted == 0 {
+        return None;
+    }
+
+    let mut detail = format!("; personal values of {redacted} of them were destroyed");
+    if withheld > 0 {
+        detail += &format!(", and all details of {withheld}, whose hashes alone are checked");
+    }
+    Some(detail)
 }
 
 /// Checks the files against the hashes in the ledger.
@@ -581,6 +584,7 @@ mod tests {
     use serde_json::json;
 
     use holdfast_domain::clock::Timestamp;
+    use holdfast_domain::ledger::{DESTROYED, NewEntry};
 
     use super::*;
 
@@ -669,6 +673,57 @@ mod tests {
             let finding = re_evaluation(entries, certificate.as_bytes(), &rules);
             assert_eq!((finding.ok, finding.detail), (ok, detail));
         }
+    }
+
+    #[test]
+    fn destroyed_facts_are_not_re_evaluated() {
+        let rules = KnownComponents(ComponentIdentity {
+            name: "rules".into(),
+            version: "1.0.0".into(),
+            sha256: "1".repeat(64),
+        });
+        let details = json!({
+            "component": { "sha256": "1".repeat(64) }, "facts": { "commitment": "ab".repeat(32) },
+        });
+        let finding = re_evaluation(&[evaluated(details)], b"{}", &Ok(Box::new(rules)));
+        let detail = "the facts were destroyed with the record";
+        assert_eq!((finding.ok, finding.detail.as_str()), (None, detail));
+    }
+
+    #[test]
+    fn the_ledger_of_a_destroyed_record_says_how_many_entries_lost_values() {
+        let mut entries: Vec<LedgerEntry> = Vec::new();
+        for (actor, action) in [
+            ("signer:ann@example.com", "signer.viewed"),
+            ("signer:ann@example.com", "signer.completed"),
+            ("system", DESTROYED),
+        ] {
+            let new = NewEntry {
+                at: Timestamp::from_millis(0),
+                actor: actor.into(),
+                action: action.into(),
+                details: json!({}),
+            };
+            entries.push(LedgerEntry::after(entries.last(), new));
+        }
+
+        assert_eq!(
+            chain(&entries).detail,
+            "3 entries, each follows from the one before"
+        );
+        let redacted: Vec<LedgerEntry> = entries.iter().map(LedgerEntry::redacted).collect();
+        assert_eq!(
+            chain(&redacted).detail,
+            "3 entries, each follows from the one before; personal values of 2 of them were destroyed"
+        );
+
+        // An entry of an earlier release has no salts.
+        entries[0].salts.clear();
+        let withheld: Vec<LedgerEntry> = entries.iter().map(LedgerEntry::redacted).collect();
+        let finding = chain(&withheld);
+        let detail = "3 entries, each follows from the one before; personal values of 2 of them were destroyed, and all \
+                      details of 1, whose hashes alone are checked";
+        assert_eq!((finding.ok, finding.detail.as_str()), (Some(true), detail));
     }
 
     /// A later release can compare the same rules with a pack that this release lacks.

@@ -4,7 +4,9 @@
 use std::path::Path;
 
 use holdfast::config::Config;
+use holdfast::domain::id::EnvelopeId;
 use holdfast::domain::organization::OrgSettings;
+use holdfast::store::ledger;
 use serde_json::Value;
 
 use crate::support::{SETTINGS, TestApp, operator_output};
@@ -273,6 +275,29 @@ async fn a_rewritten_ledger_is_detected_by_the_log() {
         checks.len() > 2 && checks.iter().all(|check| *check == "log"),
         "{checks:?}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_without_its_personal_values_agrees_with_the_log() {
+    let (app, id) = vaulted().await;
+    let before = app.custody(&id).await["entries"].take();
+    let text = before.to_string();
+    assert!(text.contains('@') && text.contains("salts"), "{text}");
+
+    let envelope = EnvelopeId::parse(&id).unwrap();
+    let mut tx = app.store.begin().await.unwrap();
+    ledger::redact(&mut tx, &app.org, &envelope).await.unwrap();
+    tx.commit().await.unwrap();
+    expect(&app, &id, &[]).await;
+
+    let after = app.custody(&id).await["entries"].take();
+    let hashes = |entries: &Value| -> Vec<Value> {
+        let entries = entries.as_array().unwrap().iter();
+        entries.map(|entry| entry["hash"].clone()).collect()
+    };
+    assert_eq!(hashes(&after), hashes(&before));
+    let text = after.to_string();
+    assert!(!text.contains('@') && !text.contains("salts"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
