@@ -232,16 +232,19 @@ impl LedgerEntry {
     fn committed(&self) -> Option<(String, Value)> {
         let (mut actor, mut details) = (self.actor.clone(), self.details.clone());
         for (place, salt) in &self.salts {
-            let salt = hex::decode(salt).ok();
-            let salt = salt.filter(|salt| salt.len() == SALT_LENGTH)?;
+            let bytes = hex::decode(salt).ok();
+            // Lower case only, so that a salt has one form.
+            let is_whole =
+                |bytes: &Vec<u8>| bytes.len() == SALT_LENGTH && hex::encode(bytes) == *salt;
+            let bytes = bytes.filter(is_whole)?;
 
             if place == ACTOR {
                 let kind = self.actor.split_once(':').map_or("", |(kind, _)| kind);
-                let commitment = commitment(&salt, &json!(self.actor));
+                let commitment = commitment(&bytes, &json!(self.actor));
                 actor = format!("{kind}:{commitment}");
             } else {
                 let value = details.pointer_mut(place)?;
-                *value = json!({ COMMITMENT: commitment(&salt, value) });
+                *value = json!({ COMMITMENT: commitment(&bytes, value) });
             }
         }
 
