@@ -39,7 +39,7 @@ pub async fn recorded(
 
 fn read(entry: LedgerEntry) -> Result<RecordedRelease, ServiceError> {
     if entry.has_destroyed_details() {
-        let why = "The record was destroyed: its ledger names the recipient of its release no more";
+        let why = "The record was destroyed, and the recipient of its release with it";
         return Err(ServiceError::Conflict(why.into()));
     }
 
@@ -168,4 +168,25 @@ async fn permit_another_print(
     }
 
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdfast_domain::ledger::NewEntry;
+
+    #[test]
+    fn a_destroyed_release_is_refused() {
+        let new = NewEntry {
+            at: Timestamp::from_millis(0),
+            actor: "key:key_1".into(),
+            action: EventType::VaultReleased.as_str().into(),
+            details: json!({ "form": { "recipient_name": "Ann" } }),
+        };
+        let entry = LedgerEntry::after(None, new).redacted();
+        let Err(ServiceError::Conflict(why)) = read(entry) else {
+            panic!("a destroyed form was read");
+        };
+        assert!(why.contains("The record was destroyed"), "{why}");
+    }
 }
