@@ -750,7 +750,6 @@ history-recipient = أمين حفظ آخر
 history-tampered = تبيّن في تحقق أن المحفوظ من هذا السجل قد تغيّر
 history-changed = يوقّع { $name } بدلًا من { $previous }
 history-withheld = أُتلفت تفاصيل هذا القيد: { $action }
-detail-destroyed = (أُتلف)
 
 ## Mails about approving, witnessing, reading and codes
 

@@ -736,7 +736,6 @@ history-recipient = einen anderen Verwahrer
 history-tampered = Eine Prüfung hat ergeben, dass zu diesem Eintrag Verwahrtes verändert wurde
 history-changed = { $name } unterschreibt an Stelle von { $previous }
 history-withheld = Die Angaben dieses Eintrags wurden vernichtet: { $action }
-detail-destroyed = (vernichtet)
 
 ## Mails about approving, witnessing, reading and codes
 

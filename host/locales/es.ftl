@@ -736,7 +736,6 @@ history-recipient = otro custodio
 history-tampered = Una comprobación detectó que lo guardado de este registro había sido modificado
 history-changed = { $name } firma en lugar de { $previous }
 history-withheld = Los datos de esta entrada fueron destruidos: { $action }
-detail-destroyed = (destruido)
 
 ## Mails about approving, witnessing, reading and codes
 

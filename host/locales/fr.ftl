@@ -736,7 +736,6 @@ history-recipient = un autre dépositaire
 history-tampered = Un contrôle a constaté que ce qui est conservé de cet enregistrement avait été modifié
 history-changed = { $name } signe à la place de { $previous }
 history-withheld = Les données de cette entrée ont été détruites : { $action }
-detail-destroyed = (détruit)
 
 ## Mails about approving, witnessing, reading and codes
 

@@ -736,7 +736,6 @@ history-recipient = outro depositário
 history-tampered = Uma verificação constatou que o que está guardado deste registro foi alterado
 history-changed = { $name } assina no lugar de { $previous }
 history-withheld = Os dados desta entrada foram destruídos: { $action }
-detail-destroyed = (destruído)
 
 ## Mails about approving, witnessing, reading and codes
 

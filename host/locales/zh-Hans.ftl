@@ -726,7 +726,6 @@ history-recipient = 另一保管人
 history-tampered = 检查发现此记录所存内容已被更改
 history-changed = { $name } 代替 { $previous } 签署
 history-withheld = 此条目的详情已被销毁：{ $action }
-detail-destroyed = （已销毁）
 
 ## Mails about approving, witnessing, reading and codes
 

@@ -1143,10 +1143,6 @@ fn rechain(entries: &mut [Value]) {
     for value in entries {
         let mut entry: LedgerEntry = serde_json::from_value(value.clone()).unwrap();
         entry.previous_hash = previous;
-        // A forger can leave out the salt of a value that is no longer there.
-        let details = &entry.details;
-        let is_there = |place: &str| place == "actor" || details.pointer(place).is_some();
-        entry.salts.retain(|place, _| is_there(place));
         entry.hash = entry.computed_hash();
         *value = serde_json::to_value(&entry).unwrap();
         previous = entry.hash;

@@ -38,7 +38,7 @@ use self::formats::{
 use self::report::OpenQuestion;
 use holdfast_domain::component::ComponentIdentity;
 use holdfast_domain::hash::sha256;
-use holdfast_domain::ledger::{LedgerEntry, is_commitment, verify_chain};
+use holdfast_domain::ledger::{LedgerEntry, verify_chain};
 
 pub use bundle::{Bundle, BundleError};
 pub use decisions::{DecisionsReport, ExpectedExport, verify_decisions};
@@ -275,26 +275,21 @@ fn chain(entries: &[LedgerEntry]) -> ReportFinding {
             format!(
                 "{} entries, each follows from the one before{}",
                 entries.len(),
-                destroyed_values(entries).unwrap_or_default()
+                destroyed(entries).unwrap_or_default()
             ),
         ),
         Err(error) => ReportFinding::fails("ledger", error.to_string()),
     }
 }
 
-/// Says how many entries have destroyed values; `None` for a record that was not destroyed.
-fn destroyed_values(entries: &[LedgerEntry]) -> Option<String> {
-    let redacted = entries.iter().filter(|entry| entry.is_redacted()).count();
+/// Says how many entries lost their details; `None` for a record that was not destroyed.
+fn destroyed(entries: &[LedgerEntry]) -> Option<String> {
     let withheld = entries.iter().filter(|entry| entry.withheld).count();
-    if redacted == 0 {
-        return None;
-    }
-
-    let mut detail = format!("; personal values of {redacted} of them were destroyed");
-    if withheld > 0 {
-        detail += &format!(", and all details of {withheld}, whose hashes alone are checked");
-    }
-    Some(detail)
+    (withheld > 0).then(|| {
+        format!(
+            "; the details of {withheld} of them were destroyed, and their hashes alone are checked"
+        )
+    })
 }
 
 /// Checks the files against the hashes in the ledger.
@@ -532,7 +527,7 @@ fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Rules) -> 
     };
 
     let details = &entry.details;
-    if entry.withheld || is_commitment(&details["facts"]) {
+    if entry.withheld {
         return unchecked("the facts were destroyed with the record");
     }
 
@@ -620,7 +615,6 @@ mod tests {
             details,
             previous_hash: String::new(),
             hash: String::new(),
-            salts: std::collections::BTreeMap::new(),
             withheld: false,
         }
     }
@@ -682,16 +676,17 @@ mod tests {
             version: "1.0.0".into(),
             sha256: "1".repeat(64),
         });
-        let details = json!({
-            "component": { "sha256": "1".repeat(64) }, "facts": { "commitment": "ab".repeat(32) },
-        });
-        let finding = re_evaluation(&[evaluated(details)], b"{}", &Ok(Box::new(rules)));
+        let entry = LedgerEntry {
+            withheld: true,
+            ..evaluated(Value::Null)
+        };
+        let finding = re_evaluation(&[entry], b"{}", &Ok(Box::new(rules)));
         let detail = "the facts were destroyed with the record";
         assert_eq!((finding.ok, finding.detail.as_str()), (None, detail));
     }
 
     #[test]
-    fn the_ledger_of_a_destroyed_record_says_how_many_entries_lost_values() {
+    fn the_ledger_of_a_destroyed_record_says_how_many_entries_lost_their_details() {
         let mut entries: Vec<LedgerEntry> = Vec::new();
         for (actor, action) in [
             ("signer:ann@example.com", "signer.viewed"),
@@ -714,16 +709,9 @@ mod tests {
         let redacted: Vec<LedgerEntry> = entries.iter().map(LedgerEntry::redacted).collect();
         assert_eq!(
             chain(&redacted).detail,
-            "3 entries, each follows from the one before; personal values of 2 of them were destroyed"
+            "3 entries, each follows from the one before; the details of 2 of them were destroyed, and their hashes alone \
+             are checked"
         );
-
-        // An entry of an earlier release has no salts.
-        entries[0].salts.clear();
-        let withheld: Vec<LedgerEntry> = entries.iter().map(LedgerEntry::redacted).collect();
-        let finding = chain(&withheld);
-        let detail = "3 entries, each follows from the one before; personal values of 2 of them were destroyed, and all \
-                      details of 1, whose hashes alone are checked";
-        assert_eq!((finding.ok, finding.detail.as_str()), (Some(true), detail));
     }
 
     /// A later release can compare the same rules with a pack that this release lacks.

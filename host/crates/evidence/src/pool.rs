@@ -276,7 +276,7 @@ impl PoolCheck {
         }
 
         let mut entries = ledger.entries.iter();
-        let is_destroyed = entries.any(LedgerEntry::has_destroyed_details);
+        let is_destroyed = entries.any(|entry| entry.withheld);
         let (finding, report) = match control::replay(id, &ledger.entries, Some(&list.log)) {
             Some((ReportFinding { ok: Some(true), .. }, Some(report))) => (None, Some(report)),
             // One destroyed record takes nothing from the evidence of the others.

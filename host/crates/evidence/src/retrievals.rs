@@ -83,7 +83,6 @@ mod tests {
             details,
             previous_hash: String::new(),
             hash: String::new(),
-            salts: std::collections::BTreeMap::new(),
             withheld: false,
         }
     }

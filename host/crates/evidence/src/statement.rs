@@ -388,7 +388,6 @@ mod tests {
             details,
             previous_hash: String::new(),
             hash: String::new(),
-            salts: std::collections::BTreeMap::new(),
             withheld: false,
         };
 

@@ -23,11 +23,12 @@ pub async fn append(
         Some(last) => last,
         None => last(tx, bucket, owner, of.chain()).await?,
     };
+    let new = if of.is_of_record() { new.salted() } else { new };
     let entry = LedgerEntry::after(last.as_ref(), new);
     sqlx::query(
         "insert into ledger_entry (bucket, envelope_id, sequence, org_id, at, actor, action,
-             details, previous_hash, hash, salts)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+             details, previous_hash, hash)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     )
     .bind(bucket)
     .bind(of.chain())
@@ -39,7 +40,6 @@ pub async fn append(
     .bind(json_text(&entry.details))
     .bind(&entry.previous_hash)
     .bind(&entry.hash)
-    .bind(salts_json(&entry))
     .execute(&mut **tx)
     .await?;
 
@@ -51,7 +51,7 @@ pub async fn append(
     Ok(entry)
 }
 
-/// Destroys the personal values of a ledger. A repeat changes nothing. The caller holds the envelope's lock.
+/// Destroys the details of a ledger that have personal values. A repeat changes nothing. The caller holds the envelope's lock.
 pub async fn redact(
     tx: &mut WriteTransaction,
     org: &OrgId,
@@ -64,7 +64,7 @@ pub async fn redact(
         }
 
         sqlx::query(
-            "update ledger_entry set actor = $4, details = $5, salts = $6, withheld = $7
+            "update ledger_entry set actor = $4, details = $5, withheld = $6
              where bucket = $1 and envelope_id = $2 and sequence = $3",
         )
         .bind(org.bucket())
@@ -72,18 +72,12 @@ pub async fn redact(
         .bind(redacted.sequence)
         .bind(&redacted.actor)
         .bind(json_text(&redacted.details))
-        .bind(salts_json(&redacted))
         .bind(i64::from(redacted.withheld))
         .execute(&mut **tx)
         .await?;
     }
 
     Ok(())
-}
-
-/// Serializes the salts of an entry; `None` without any, as for entries of earlier releases.
-fn salts_json(entry: &LedgerEntry) -> Option<String> {
-    (!entry.salts.is_empty()).then(|| json_text(&entry.salts))
 }
 
 /// Notes that a ledger is new and has no entries.
@@ -238,7 +232,6 @@ table_row! {
         details: json("details"),
         previous_hash: text("previous_hash"),
         hash: text("hash"),
-        salts: optional_json("salts").unwrap_or_default(),
         withheld: flag("withheld"),
     }
 }

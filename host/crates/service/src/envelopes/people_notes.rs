@@ -111,9 +111,7 @@ pub fn notes(
         notes.push(PersonNote::WitnessOf(words));
     }
 
-    // An entry whose values were destroyed names none of the people that a note is about.
-    let about = |entry: &&LedgerEntry| is_about(entry, signer) && !entry.has_destroyed_details();
-    for entry in entries.iter().filter(about) {
+    for entry in entries.iter().filter(|entry| is_about(entry, signer)) {
         let previous = entry.details["previous"]["name"].as_str();
         // A delegation at a provider names the earlier person by address.
         let previous = previous.or_else(|| entry.details["from"].as_str());
@@ -270,7 +268,6 @@ mod tests {
             details,
             previous_hash: String::new(),
             hash: String::new(),
-            salts: std::collections::BTreeMap::new(),
             withheld: false,
         }
     }

@@ -536,7 +536,6 @@ mod tests {
                 details: json!({ "signer": { "signer_id": signer.id, "phone": "+15551234567" } }),
                 previous_hash: String::new(),
                 hash: String::new(),
-                salts: std::collections::BTreeMap::new(),
                 withheld: false,
             };
 

@@ -9,9 +9,7 @@ use serde_json::Value;
 use crate::envelopes::compliance::{self, ComplianceView};
 use crate::envelopes::consumer;
 use crate::vault::custody_sheet::{RecordPeople, RecordWriter, signing_party};
-use crate::vault::history::detail;
 use crate::vault::vault_in::{issuer, notes};
-use holdfast_adapters::texts::Texts;
 use holdfast_base::fair_queue::WorkOwner;
 use holdfast_components::rules::documents;
 use holdfast_domain::clock::Timestamp;
@@ -166,12 +164,8 @@ impl FinalRecord<'_> {
             writer.moment(&stored.at.to_string()),
             writer.moment(&self.release.at.to_string()),
         );
-        let custodian = detail(writer.texts, &stored.details["custodian"]).unwrap_or_default();
-        let values = [
-            ("custodian", custodian.as_str()),
-            ("from", &from),
-            ("until", &until),
-        ];
+        let custodian = stored.details["custodian"].as_str().unwrap_or_default();
+        let values = [("custodian", custodian), ("from", &from), ("until", &until)];
 
         writer.texts.with("custody-custodian-until", values)
     }
@@ -251,37 +245,35 @@ impl FinalRecord<'_> {
     }
 
     /// Returns an entry of the form with which the release was requested.
-    fn form(&self, texts: Texts, name: &str) -> String {
-        detail(texts, &self.release.details["form"][name]).unwrap_or_default()
+    fn form(&self, name: &str) -> String {
+        let text = self.release.details["form"][name].as_str();
+        text.unwrap_or_default().to_owned()
     }
 
     fn about_the_release(&self, writer: RecordWriter<'_>) -> Vec<(String, String)> {
         let texts = writer.texts;
         let recipient = format!(
             "{}, {} ({})",
-            self.form(texts, "recipient_name"),
-            self.form(texts, "recipient_organization"),
-            self.form(texts, "recipient_email")
+            self.form("recipient_name"),
+            self.form("recipient_organization"),
+            self.form("recipient_email")
         );
 
-        let note = if self.form(texts, "medium") == "paper" {
+        let note = if self.form("medium") == "paper" {
             "custody-final-paper"
         } else {
             "custody-final-note"
         };
         let moment = writer.moment(&self.release.at.to_string());
-        let organization = self.form(texts, "recipient_organization");
+        let organization = self.form("recipient_organization");
         let values = [("moment", moment.as_str()), ("recipient", &organization)];
         let rows = [
             ("custody-final", texts.with(note, values)),
             ("custody-handed-over-to", recipient),
-            ("custody-purpose", self.form(texts, "purpose_of_release")),
+            ("custody-purpose", self.form("purpose_of_release")),
             // The form names the person who authorized the release. The ledger knows which key or session
             // asked for it.
-            (
-                "custody-authorized-by",
-                self.form(texts, "authorized_signature"),
-            ),
+            ("custody-authorized-by", self.form("authorized_signature")),
             ("custody-requested-by", writer.actor(&self.release.actor)),
         ];
 

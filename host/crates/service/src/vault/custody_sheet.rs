@@ -11,7 +11,7 @@ use holdfast_adapters::texts::Texts;
 use holdfast_components::rules::{RulesOpinion, documents, wording as rules};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, PaperOriginal, PaperOriginalState, Signer};
-use holdfast_domain::ledger::{LedgerEntry, is_destroyed_actor};
+use holdfast_domain::ledger::LedgerEntry;
 use holdfast_domain::locale::Locale;
 use holdfast_domain::organization::RecordWording;
 use holdfast_domain::signature::{
@@ -95,7 +95,6 @@ impl<'a> RecordWriter<'a> {
     /// Returns who caused an entry of the ledger.
     pub fn actor(self, actor: &str) -> String {
         match actor.split_once(':') {
-            Some(_) if is_destroyed_actor(actor) => self.texts.text("detail-destroyed"),
             Some(("key", id)) => self.texts.with("custody-key", [("id", id)]),
             Some(("payer", email)) => self.texts.with("custody-payer", [("email", email)]),
             Some((_, person)) => person.to_owned(),
@@ -661,10 +660,6 @@ fn is_clock_back(before: Option<Timestamp>, at: Option<Timestamp>) -> bool {
 
 /// Returns what left the vault, for entries that the parties' history leaves out.
 fn retrieval_in_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
-    if entry.withheld {
-        return None;
-    }
-
     // An entry of an earlier release lacks these members and keeps the name of its action.
     let details = &entry.details;
     let key = match entry.action.as_str() {
@@ -705,8 +700,6 @@ mod tests {
             details,
             previous_hash: String::new(),
             hash: "ab".into(),
-            salts: std::collections::BTreeMap::new(),
-            withheld: false,
         }
     }
 

@@ -1,12 +1,10 @@
 //! The history of a document in plain words, made from its custody ledger.
 
-use serde_json::Value;
-
 use holdfast_adapters::texts::Texts;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::OPEN_LINK;
 use holdfast_domain::event::EventType;
-use holdfast_domain::ledger::{LedgerEntry, is_commitment, is_destroyed_actor};
+use holdfast_domain::ledger::LedgerEntry;
 
 /// Something that happened to a document.
 pub struct HistoryLine {
@@ -27,45 +25,20 @@ pub fn history(texts: Texts, entries: &[LedgerEntry]) -> Vec<HistoryLine> {
 
 /// Returns what happened, or none for an entry that concerns auditors only.
 pub fn in_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
-    let words = words_of(texts, entry)?;
-    Some(unless_withheld(texts, entry, words))
-}
-
-/// Returns the words of an entry. Without its details, it does not say which of several words are true.
-pub fn unless_withheld(texts: Texts, entry: &LedgerEntry, words: String) -> String {
+    // Without its details, an entry does not say which of several words are true.
     if entry.withheld {
-        texts.with("history-withheld", [("action", entry.action.as_str())])
-    } else {
-        words
+        let action = [("action", entry.action.as_str())];
+        return Some(texts.with("history-withheld", action));
     }
-}
 
-/// Returns a text of an entry, or that it was destroyed.
-pub fn detail(texts: Texts, value: &Value) -> Option<String> {
-    if is_commitment(value) {
-        return Some(texts.text("detail-destroyed"));
-    }
-    value.as_str().map(str::to_owned)
-}
-
-/// Returns an actor of an entry, or that the name was destroyed.
-pub fn actor(texts: Texts, actor: &str) -> String {
-    if is_destroyed_actor(actor) {
-        texts.text("detail-destroyed")
-    } else {
-        actor.to_owned()
-    }
-}
-
-fn words_of(texts: Texts, entry: &LedgerEntry) -> Option<String> {
     let details = &entry.details;
     let name = |member: &str| {
-        let name = detail(texts, &details[member]["name"]);
-        name.unwrap_or_else(|| texts.text("history-signer"))
+        let name = details[member]["name"].as_str();
+        name.map_or_else(|| texts.text("history-signer"), str::to_owned)
     };
     // Actions that are no events, such as an issued link, concern auditors only.
     let key = match EventType::parse(&entry.action)? {
-        EventType::EnvelopeCreated => match detail(texts, &details[OPEN_LINK]["name"]) {
+        EventType::EnvelopeCreated => match details[OPEN_LINK]["name"].as_str() {
             Some(link) => return Some(texts.with("history-open-link", [("link", link)])),
             None => "history-created",
         },
@@ -114,9 +87,7 @@ fn words_of(texts: Texts, entry: &LedgerEntry) -> Option<String> {
         EventType::EnvelopeVoided if details["corrected_by"].is_string() => {
             let void = details["void_signatures"].as_array();
             let names = void.into_iter().flatten();
-            let names: Vec<String> = names
-                .filter_map(|one| detail(texts, &one["name"]))
-                .collect();
+            let names: Vec<&str> = names.filter_map(|one| one["name"].as_str()).collect();
             if names.is_empty() {
                 "history-corrected"
             } else {
@@ -165,7 +136,6 @@ mod tests {
             details,
             previous_hash: String::new(),
             hash: String::new(),
-            salts: std::collections::BTreeMap::new(),
             withheld: false,
         }
     }
@@ -323,24 +293,15 @@ mod tests {
     }
 
     #[test]
-    fn a_destroyed_name_is_named_as_destroyed() {
-        let commitment = json!({ "commitment": "ab".repeat(32) });
-        let details = json!({ "signer": { "name": commitment } });
-        let said = in_words(Texts::default(), &entry("signer.viewed", details));
-        assert_eq!(said.as_deref(), Some("(destroyed) opened it"));
-    }
-
-    #[test]
     fn a_withheld_entry_says_so_instead_of_what_happened() {
-        let withheld = |action: &str| LedgerEntry {
-            withheld: true,
-            ..entry(action, Value::Null)
-        };
-        let said = in_words(Texts::default(), &withheld("signer.completed"));
-        let words = "The details of this entry were destroyed: signer.completed";
-        assert_eq!(said.as_deref(), Some(words));
-
-        let auditors = withheld("download_link.issued");
-        assert_eq!(in_words(Texts::default(), &auditors), None);
+        for action in ["signer.completed", "download_link.issued"] {
+            let withheld = LedgerEntry {
+                withheld: true,
+                ..entry(action, Value::Null)
+            };
+            let said = in_words(Texts::default(), &withheld);
+            let words = format!("The details of this entry were destroyed: {action}");
+            assert_eq!(said, Some(words));
+        }
     }
 }

@@ -38,7 +38,7 @@ pub async fn recorded(
 }
 
 fn read(entry: LedgerEntry) -> Result<RecordedRelease, ServiceError> {
-    if entry.has_destroyed_details() {
+    if entry.withheld {
         let why = "The record was destroyed, and the recipient of its release with it";
         return Err(ServiceError::Conflict(why.into()));
     }

@@ -57,7 +57,7 @@ use holdfast_service::signing::questions::{self, CloseQuestion};
 use holdfast_service::signing::reminders::{self, RemindRequest};
 use holdfast_service::signing::visits::POSTPONED;
 use holdfast_service::templates::pages::{self, WIDTHS};
-use holdfast_service::vault::history::{self, detail, in_words, unless_withheld};
+use holdfast_service::vault::history::in_words;
 use holdfast_service::vault::vault_in::VaultInEndpoint;
 use holdfast_service::vault::{
     completion, custody, custody_record, downloads, evidence_copy, funding_package, vault_in,
@@ -89,14 +89,11 @@ impl HistoryRow {
     /// Describes a ledger entry in plain words; none for one that concerns auditors only.
     fn of(texts: Texts, entry: &LedgerEntry) -> Option<Self> {
         let of = |name: &str| entry.details[name].as_str();
-        let origin = ["ip", "user_agent"].map(|name| detail(texts, &entry.details[name]));
-        let origin: Vec<String> = origin.into_iter().flatten().collect();
+        let origin = [of("ip"), of("user_agent")];
+        let origin: Vec<&str> = origin.into_iter().flatten().collect();
         Some(Self {
             at: entry.at,
-            text: in_words(texts, entry).or_else(|| {
-                let words = own_words(texts, entry)?;
-                Some(unless_withheld(texts, entry, words))
-            })?,
+            text: in_words(texts, entry).or_else(|| own_words(texts, entry))?,
             origin: (!origin.is_empty()).then(|| origin.join(" · ")),
             consent: of("consent_version").map(|version| {
                 let at = of("consented_at").and_then(Timestamp::parse);
@@ -108,8 +105,7 @@ impl HistoryRow {
 
 /// Returns what the organization's own people did, or none. The pages for other parties leave it out.
 fn own_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
-    let who = person_of(texts, &entry.actor);
-    let who = who.as_str();
+    let who = person_of(&entry.actor);
     let own = match entry.action.as_str() {
         "envelope.extended" => Some("envelopes-history-extended"),
         "envelope.copied" => Some("envelopes-history-copied"),
@@ -125,14 +121,14 @@ fn own_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
         _ => None,
     };
     if let Some(by_signer) = by_signer {
-        let name = detail(texts, &entry.details["signer"]["name"])?;
+        let name = entry.details["signer"]["name"].as_str()?;
         return Some(texts.with(by_signer, [("name", name)]));
     }
 
-    let of = |member: &str| detail(texts, &entry.details[member]).unwrap_or_default();
+    let of = |member: &str| entry.details[member].as_str().unwrap_or_default();
     match EventType::parse(&entry.action)? {
         EventType::SignerQuestionAsked => {
-            let name = detail(texts, &entry.details["signer"]["name"])?;
+            let name = entry.details["signer"]["name"].as_str()?;
             let values = [("name", name), ("question", of("question"))];
             Some(texts.with("envelopes-history-asked", values))
         }
@@ -140,13 +136,12 @@ fn own_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
             Some(texts.with("envelopes-history-dismissed", [("who", who)]))
         }
         EventType::SignerQuestionClosed => {
-            let answer = of("answer");
-            let values = [("who", who), ("answer", answer.as_str())];
+            let values = [("who", who), ("answer", of("answer"))];
             Some(texts.with("envelopes-history-answered", values))
         }
         EventType::EnvelopeReminderSent => {
             let reminded = entry.details["reminded"].as_array()?.iter();
-            let people: Vec<String> = reminded.filter_map(|one| detail(texts, one)).collect();
+            let people: Vec<&str> = reminded.filter_map(Value::as_str).collect();
             let people = people.join(&texts.text("list-separator"));
             let values = [("who", who), ("people", people.as_str())];
             Some(texts.with("envelopes-history-reminded", values))
@@ -157,12 +152,8 @@ fn own_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
 }
 
 /// Returns the address of a user, or the name of another actor.
-fn person_of(texts: Texts, actor: &str) -> String {
-    let actor = history::actor(texts, actor);
-    match actor.strip_prefix("user:") {
-        Some(email) => email.to_owned(),
-        None => actor,
-    }
+fn person_of(actor: &str) -> &str {
+    actor.strip_prefix("user:").unwrap_or(actor)
 }
 
 /// When an envelope passed its steps; the first time for each.
@@ -178,7 +169,7 @@ struct StepTimes {
 }
 
 impl StepTimes {
-    fn of(texts: Texts, entries: &[LedgerEntry]) -> Self {
+    fn of(entries: &[LedgerEntry]) -> Self {
         let mut times = Self::default();
         for entry in entries {
             if entry.action == "document.uploaded" {
@@ -194,7 +185,7 @@ impl StepTimes {
                 EventType::VaultStored => &mut times.vaulted,
                 EventType::VaultReleased => &mut times.released,
                 EventType::EnvelopeReminderSent => {
-                    times.reminded = Some((entry.at, person_of(texts, &entry.actor)));
+                    times.reminded = Some((entry.at, person_of(&entry.actor).to_owned()));
                     continue;
                 }
                 _ => continue,
@@ -330,7 +321,7 @@ async fn read(app: &App, visitor: &Visitor, id: &str) -> Result<ShownEnvelope, S
         law: certificate
             .and_then(|mut certificate| Some(certificate["law"].take()).filter(Value::is_object)),
         standing: standings.remove(&envelope.id),
-        times: StepTimes::of(visitor.texts, &ledger.entries),
+        times: StepTimes::of(&ledger.entries),
         pages,
         facts,
         funding,
@@ -744,7 +735,7 @@ fn ending(visitor: &Visitor, closing: &QuestionClosing) -> Markup {
     html! {
         p.soft {
             @if closing.answer.is_some() { (texts.text("question-answer")) } @else { (texts.text("question-was-dismissed")) }
-            " " (visitor.ago(closing.at)) " · " (person_of(visitor.texts, &closing.by))
+            " " (visitor.ago(closing.at)) " · " (person_of(&closing.by))
         }
         @for line in closing.answer.iter().flat_map(|answer| answer.lines()) { p { (line) } }
     }
