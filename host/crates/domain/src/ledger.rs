@@ -55,7 +55,9 @@ pub const INSTALLATION: &str = "installation";
 /// Owner of a ledger: an envelope, or an organization for the changes of its components.
 pub trait LedgerChain {
     /// Whether it is the ledger of a record, which may be destroyed.
-    fn is_of_record(&self) -> bool;
+    fn is_of_record(&self) -> bool {
+        false
+    }
 
     /// Id that the entries are stored under.
     fn chain(&self) -> &str;
@@ -72,10 +74,6 @@ impl LedgerChain for EnvelopeId {
 }
 
 impl LedgerChain for OrgId {
-    fn is_of_record(&self) -> bool {
-        false
-    }
-
     fn chain(&self) -> &str {
         self.as_str()
     }
