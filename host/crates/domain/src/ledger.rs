@@ -276,8 +276,9 @@ pub fn verify_chain(entries: &[LedgerEntry]) -> Result<(), ChainError> {
         }
         // The hash comes before the link: a changed entry also breaks the link of its successor, and the
         // error has to name the entry that was changed.
-        let is_withheld = entry.withheld && entry.details.is_null();
-        if !entry.is_intact() && !(is_withheld && entry.sequence < destroyed) {
+        let is_empty = entry.withheld && entry.details.is_null();
+        let is_withheld = is_empty && entry.sequence < destroyed;
+        if !is_withheld && !entry.is_intact() {
             return Err(ChainError::Changed(entry.sequence));
         }
 
