@@ -286,7 +286,9 @@ pub(super) async fn make(
         | RequestedChange::RollBack { .. }
         | RequestedChange::Policy { .. }
         | RequestedChange::WaiveStipulation { .. }
-        | RequestedChange::PublishFundingPack { .. } => {}
+        | RequestedChange::PublishFundingPack { .. }
+        | RequestedChange::SubscribeFundingPack { .. }
+        | RequestedChange::SetFunding { .. } => {}
     }
 
     Ok(())
