@@ -221,7 +221,9 @@ fn the_debian_package_contains_all_files_of_a_server() {
         "./etc/holdfast/holdfast.toml",
         "./usr/share/doc/holdfast/OFL.txt",
         "./usr/share/doc/holdfast/README.md",
+        "./usr/share/doc/holdfast/docs/arazzo.json",
         "./usr/share/doc/holdfast/docs/configuration.md",
+        "./usr/share/doc/holdfast/docs/openapi.json",
         "./usr/share/doc/holdfast/docs/operations.md",
         "./usr/share/holdfast/monitoring/alerts.yaml",
     ] {

@@ -301,6 +301,17 @@ fn linters_and_generators_read_the_document() {
         "{redocly}"
     );
 
+    // The journeys of partners, with the operations that they call.
+    let journeys = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/arazzo.json");
+    fs::copy(journeys, folder.path().join("docs/arazzo.json")).unwrap();
+    let lint = ["lint", "docs/arazzo.json", "--extends", "recommended"];
+    let redocly = done(
+        at(clients.join("redocly"))
+            .args(lint)
+            .env("REDOCLY_TELEMETRY", "off"),
+    );
+    assert!(!redocly.contains("You have"), "{redocly}");
+
     fs::write(
         folder.path().join("rules.yaml"),
         "extends: [\"spectral:oas\"]\n",
