@@ -260,11 +260,15 @@ const WALKS: [(&str, &str); 4] = [
 
 /// Pages with commands that are not run as they stand there: those in blocks of the console, which have placeholders or
 /// need another machine, and samples that need a further program.
-const NOT_RUN: [(&str, &str); 19] = [
+const NOT_RUN: [(&str, &str); 20] = [
     ("command-line", "starts a server; `cli::dev` does it"),
     (
         "components",
-        "needs registries, cosign and ids of changes; `cli::registries` and `service::components` have them",
+        "needs ids of components and changes; `service::components` has them",
+    ),
+    (
+        "component-delivery",
+        "needs registries, cosign and publishers; `cli::registries` has them",
     ),
     ("consent", "its texts are a reader's own"),
     ("console", "makes the first organization of an installation"),
