@@ -309,22 +309,21 @@ async fn every_step_of_the_partner_journeys_succeeds() {
         .await;
     assert_eq!(signed["document_hash"].as_str().unwrap().len(), 64);
 
-    // The idempotency keys of the journey make a repeat the same act.
-    let again = interpreter
-        .run("signAndVault", inputs(&test_key, "deal-1"))
-        .await;
-    assert_eq!(again, signed);
-
     let voided = interpreter
         .run("correctAndVoid", inputs(&test_key, "deal-2"))
         .await;
     assert_eq!(voided["status"], "voided");
 
+    // The idempotency keys of a journey make its repeat the same act.
+    let vaulted = interpreter
+        .run("vaultPaper", inputs(&app.key, "deal-3"))
+        .await;
     let released = interpreter
         .run("releaseRecord", inputs(&app.key, "deal-3"))
         .await;
     let link = released["authoritative_signed_url"].as_str().unwrap();
     assert!(link.starts_with("http"), "{link}");
+    assert_eq!(released["envelope_id"], vaulted["envelope_id"]);
     assert_eq!(app.count("envelope").await, 3);
 
     let succeeded = interpreter.succeeded.take();
