@@ -232,7 +232,7 @@ impl<'a> Interpreter<'a> {
 
     /// Returns the parameters of a step, those of `components` by their references.
     fn parameters<'s>(&'s self, step: &'s Value) -> impl Iterator<Item = &'s Value> {
-        items(&step["parameters"]).map(|parameter| match parameter["reference"].as_str() {
+        items(&step["parameters"]).map(move |parameter| match parameter["reference"].as_str() {
             Some(reference) => {
                 let name = reference.strip_prefix("$components.parameters.").unwrap();
                 &self.journeys["components"]["parameters"][name]

@@ -657,7 +657,8 @@ impl Role {
             Self::Admin => "everything, apart from changes of owners",
             Self::Sender => "read, make, send and void envelopes; templates, customers and batches",
             Self::Compliance => {
-                "read envelopes, evidence and the audit log; change rules; legal holds and retention"
+                "read envelopes, evidence, records under control and the audit log; change rules; legal holds and \
+                 retention"
             }
             Self::Auditor => "read envelopes, evidence, records under control and the audit log",
             Self::Controller => "read envelopes, and act on records that the organization controls",
