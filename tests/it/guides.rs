@@ -1,7 +1,7 @@
 //! The samples of the guides in `docs`, run against a real server in each language that they are written in. A sample
 //! has the variables that its page exports, and no others. It fails if it prints nothing or `null`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use crate::sdk::{PythonSdk, TypeScriptSdk, done, target, test_key};
 use crate::service::components::registry::{plugin_variant, variant};
 use crate::support::docuseal::{self, FakeDocuseal};
-use crate::support::{CONTRACT, TestApp, form};
+use crate::support::{CONTRACT, TestApp, envelope_body, form};
 
 /// Time for the samples of one page, above the bounds of their own loops.
 const PATIENCE: Duration = Duration::from_secs(900);
@@ -250,19 +250,199 @@ async fn the_guides_work_with_curl() {
     .await;
 }
 
+/// Pages with commands only, and the end of what they print.
+const WALKS: [(&str, &str); 4] = [
+    ("facts", "27815.15 USD, page 2"),
+    ("funding", "sent"),
+    ("tape", "line 3: unmatched"),
+    ("test-mode", "2592000"),
+];
+
+/// Pages with commands that are not run as they stand there: those in blocks of the console, which have placeholders or
+/// need another machine, and samples that need a further program.
+const NOT_RUN: [(&str, &str); 20] = [
+    ("command-line", "starts a server; `cli::dev` does it"),
+    (
+        "components",
+        "needs ids of components and changes; `service::components` has them",
+    ),
+    (
+        "component-delivery",
+        "needs registries, cosign and publishers; `cli::registries` has them",
+    ),
+    ("consent", "its texts are a reader's own"),
+    ("console", "makes the first organization of an installation"),
+    (
+        "control",
+        "continues with ids of transfers and views; `control_drills` has them",
+    ),
+    ("embedding", "settings of an operator"),
+    (
+        "evidence",
+        "needs the files of a released record, and a reader of PDFs; `sealing` has both",
+    ),
+    (
+        "facts",
+        "sends the map of the page; `service::facts` sends it too",
+    ),
+    ("funding", "builds a component; `cli::rules_kit` does it"),
+    ("languages", "its texts are a reader's own"),
+    (
+        "operations",
+        "needs folders of the system, and a second server as witness",
+    ),
+    ("payment-and-identity", "needs accounts of providers"),
+    (
+        "provider-plugins",
+        "builds a component; `cli::plugin_kit` does it",
+    ),
+    (
+        "reverse-proxy",
+        "needs a host with a certificate; `packaging` runs both proxies",
+    ),
+    ("rules", "builds components; `cli::rules_kit` does it"),
+    ("sealing-certificates", "needs an issuer of certificates"),
+    (
+        "tape",
+        "checks without a server; `cli` does it with the files of a pool",
+    ),
+    ("test-mode", "makes a key, as an operator"),
+    (
+        "webhooks",
+        "waits for events without end; `cli::listen` ends it",
+    ),
+];
+
+/// Returns the commands in a page's blocks of the console, apart from those that set variables.
+fn console_commands(text: &str) -> Vec<&str> {
+    let blocks = text.split("```console\n").skip(1);
+    let lines = blocks.flat_map(|rest| rest.split("```").next().unwrap().lines());
+    lines
+        .filter_map(|line| line.strip_prefix("$ "))
+        .filter(|command| !command.starts_with("export "))
+        .collect()
+}
+
+#[test]
+fn every_page_with_commands_is_run_or_has_a_reason() {
+    let guides = GUIDES.map(|(guide, _)| guide);
+    let walks = WALKS.map(|(walk, _)| walk);
+    let run: BTreeSet<&str> = guides.into_iter().chain(walks).collect();
+    let reasons: BTreeMap<&str, &str> = NOT_RUN.into_iter().collect();
+    assert_eq!(reasons.len(), NOT_RUN.len());
+
+    let mut seen = BTreeSet::new();
+    for entry in fs::read_dir(root().join("docs")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let Some(slug) = name.strip_suffix(".md") else {
+            continue;
+        };
+
+        let text = page(slug);
+        let has_samples = text.contains("\n```sh\n");
+        let is_left_out = has_samples && !run.contains(slug);
+        let needs_reason = is_left_out || !console_commands(&text).is_empty();
+        assert_eq!(needs_reason, reasons.contains_key(slug), "{slug}");
+        seen.insert(slug.to_owned());
+    }
+
+    for named in run.iter().chain(reasons.keys()) {
+        assert!(seen.contains(*named), "{named}");
+    }
+}
+
+/// What is not run at least exists: each command of the program, with its options.
+#[test]
+fn every_command_of_the_pages_exists() {
+    let data = tempfile::tempdir().unwrap();
+    let is_word = |word: &&str| {
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
+        !word.starts_with('-') && word.bytes().all(plain)
+    };
+
+    let mut checked = 0;
+    for entry in fs::read_dir(root().join("docs")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "md") {
+            continue;
+        }
+
+        let text = fs::read_to_string(&path).unwrap();
+        for command in console_commands(&text) {
+            let words = command.split_whitespace();
+            let mut words = words.skip_while(|word| word.starts_with("HOLDFAST_"));
+            if words.next() != Some("holdfast") {
+                continue;
+            }
+
+            let rest: Vec<&str> = words
+                .take_while(|word| *word != ">" && *word != "#")
+                .collect();
+            let options = rest.iter().filter(|word| word.starts_with("--"));
+            let names = rest
+                .iter()
+                .copied()
+                .skip_while(|word| word.starts_with("--"));
+            let names: Vec<&str> = names.take_while(is_word).collect();
+
+            let shown = done(
+                Command::new(env!("CARGO_BIN_EXE_holdfast"))
+                    .args(&names)
+                    .arg("--help")
+                    .env("HOLDFAST_DATA_DIR", data.path()),
+            );
+            for option in options {
+                assert!(shown.contains(option), "{}: {command}", path.display());
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked > 25, "{checked}");
+}
+
+/// Sends an envelope of the test data, and returns its id.
+async fn sent_in_test_mode(app: &TestApp) -> String {
+    let key = test_key(app).await;
+    let area = json!({ "page": 1, "x": 0.1, "y": 0.85, "w": 0.3, "h": 0.04 });
+    let field = json!({
+        "name": "Signature", "type": "signature", "role": "Buyer",
+        "placement": { "mode": "absolute", "areas": [area] },
+    });
+    let fields = json!([field]).to_string();
+    let texts = [("name", "Contract"), ("fields_json", fields.as_str())];
+    let template = app
+        .upload_as(
+            &key,
+            "/partner/templates",
+            "application/pdf",
+            CONTRACT,
+            &texts,
+        )
+        .await
+        .data(200);
+
+    let body = envelope_body(&template["template_id"]);
+    let sent = app
+        .post_as(&key, "/partner/envelopes", body)
+        .await
+        .data(201);
+    sent["envelope_id"].as_str().unwrap().to_owned()
+}
+
 /// Walks for people who do not write programs: commands only, each page in a fresh shell.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_walks_of_facts_funding_and_tapes_can_be_pasted() {
-    for (walk, said_last) in [
-        ("facts", "27815.15 USD, page 2"),
-        ("funding", "sent"),
-        ("tape", "line 3: unmatched"),
-    ] {
+async fn the_walks_can_be_pasted() {
+    for (walk, said_last) in WALKS {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("contract.pdf"), CONTRACT).unwrap();
         let app = TestApp::on_a_socket().await;
+        let mut further = BTreeMap::new();
+        if walk == "test-mode" {
+            further.insert("ENVELOPE_ID", sent_in_test_mode(&app).await);
+        }
+
         let bash = fresh_bash(folder.path(), &program(walk, "sh"));
-        let variables = variables(walk, &app, BTreeMap::new()).await;
+        let variables = variables(walk, &app, further).await;
         let said = run_samples(walk, bash, variables).await;
         let said = said.trim();
         assert!(said.ends_with(said_last), "{walk}: {said}");
@@ -275,6 +455,12 @@ async fn the_walks_of_facts_funding_and_tapes_can_be_pasted() {
                 let refused = "funding_refused\npage 1: ";
                 assert!(said.contains(refused), "{said}");
                 assert!(said.contains("24 × 230.00 = 5520.00"), "{said}");
+            }
+            "test-mode" => {
+                assert!(
+                    said.starts_with("completed\njordan.lee@example.com"),
+                    "{said}"
+                );
             }
             _ => assert!(
                 said.contains("line 2: different 27851.15 27815.15"),

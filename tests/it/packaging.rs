@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
+use crate::sdk::target;
 use crate::support::TestApp;
+use crate::support::authority::openssl;
 
 fn packaging() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging")
@@ -221,7 +224,9 @@ fn the_debian_package_contains_all_files_of_a_server() {
         "./etc/holdfast/holdfast.toml",
         "./usr/share/doc/holdfast/OFL.txt",
         "./usr/share/doc/holdfast/README.md",
+        "./usr/share/doc/holdfast/docs/arazzo.json",
         "./usr/share/doc/holdfast/docs/configuration.md",
+        "./usr/share/doc/holdfast/docs/openapi.json",
         "./usr/share/doc/holdfast/docs/operations.md",
         "./usr/share/holdfast/monitoring/alerts.yaml",
     ] {
@@ -235,4 +240,209 @@ fn the_debian_package_contains_all_files_of_a_server() {
 
     let again = build("two");
     assert!(std::fs::read(package).unwrap() == std::fs::read(again).unwrap());
+}
+
+/// Returns the first sample of the guide to proxies in a language.
+fn proxy_sample(language: &str) -> String {
+    let guide = packaging().join("../docs/reverse-proxy.md");
+    let text = std::fs::read_to_string(guide).unwrap();
+    let (_, rest) = text.split_once(&format!("```{language}\n")).unwrap();
+    rest.split_once("```").unwrap().0.to_owned()
+}
+
+/// Replaces parts of a sample that are different on this machine.
+fn adapted(mut sample: String, replacements: &[(&str, &str)]) -> String {
+    for (of_the_guide, here) in replacements {
+        assert!(sample.contains(of_the_guide), "{of_the_guide} in {sample}");
+        sample = sample.replace(of_the_guide, here);
+    }
+
+    sample
+}
+
+/// A proxy with a configuration of the guide, in front of a server.
+struct GuideProxy {
+    process: Child,
+    port: u16,
+    folder: tempfile::TempDir,
+}
+
+impl Drop for GuideProxy {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl GuideProxy {
+    /// Starts one. `command` gets its folder, which has key and certificate, its port and the address of the server.
+    fn start(app: &TestApp, command: impl FnOnce(&Path, u16, &str) -> Command) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        openssl(
+            folder.path(),
+            &[
+                "req",
+                "-x509",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:P-256",
+                "-nodes",
+                "-keyout",
+                "sign.example.key",
+                "-out",
+                "sign.example.pem",
+                "-days",
+                "2",
+                "-subj",
+                "/CN=sign.example",
+                "-addext",
+                "subjectAltName=DNS:sign.example",
+            ],
+        );
+
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+
+        let url = app.url();
+        let server = url.strip_prefix("http://").unwrap();
+        let process = command(folder.path(), port, server)
+            .current_dir(folder.path())
+            .env("HOME", folder.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("the proxy; tests/set-up test unpacks it");
+        let proxy = Self {
+            process,
+            port,
+            folder,
+        };
+
+        for _ in 0..100 {
+            if proxy.status("/readyz", &[]) == "200" {
+                return proxy;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("the proxy does not answer on port {port}");
+    }
+
+    fn curl(&self, path: &str, arguments: &[&str]) -> String {
+        let output = Command::new("curl")
+            .current_dir(self.folder.path())
+            .args(["-sS", "--cacert", "sign.example.pem", "--connect-to"])
+            .arg(format!("sign.example:443:127.0.0.1:{}", self.port))
+            .args(arguments)
+            .arg(format!("https://sign.example{path}"))
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn status(&self, path: &str, arguments: &[&str]) -> String {
+        let only_status = ["-o", "/dev/null", "-w", "%{http_code}"];
+        self.curl(path, &[&only_status[..], arguments].concat())
+    }
+
+    /// Makes the checks of the guide, and those of its table for other proxies.
+    fn check(&self, app: &TestApp) {
+        assert_eq!(self.status("/metrics", &[]), "404");
+        let head = self.curl("/healthz", &["-I"]).to_lowercase();
+        assert!(head.contains("x-request-id: "), "{head}");
+
+        // The server knows the host under which it is public, and refuses others.
+        let bearer = format!("Authorization: Bearer {}", app.key);
+        let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        let message = [
+            "-H",
+            &bearer,
+            "-H",
+            "Content-Type: application/json",
+            "-H",
+            "Accept: application/json, text/event-stream",
+            "--data",
+            ping,
+        ];
+        assert_eq!(self.status("/mcp", &message), "200");
+
+        // A file above the default limits of proxies reaches the server, which refuses it for its type.
+        let file = self.folder.path().join("large");
+        std::fs::write(file, vec![0; 20 << 20]).unwrap();
+        let key = format!("X-API-Key: {}", app.key);
+        let form = ["-H", &key, "-F", "file=@large", "-F", "name=Large"];
+        let refused = self.curl("/api/v2/partner/templates", &[&form[..], &["-i"]].concat());
+        assert!(refused.contains(" 415"), "{refused}");
+        assert!(
+            refused.to_lowercase().contains("x-request-id: "),
+            "{refused}"
+        );
+    }
+}
+
+async fn behind_a_proxy() -> TestApp {
+    TestApp::on_a_socket_over(|config| {
+        config.public_url = Some("https://sign.example".parse().unwrap());
+        config.trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()];
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nginx_runs_with_the_configuration_of_the_guide() {
+    let app = behind_a_proxy().await;
+    let proxy = GuideProxy::start(&app, |folder, port, server| {
+        let folder = folder.display();
+        let sample = adapted(
+            proxy_sample("nginx"),
+            &[
+                ("listen 443 ssl", &format!("listen 127.0.0.1:{port} ssl")),
+                ("/etc/ssl/sign.example", &format!("{folder}/sign.example")),
+                ("127.0.0.1:8080", server),
+            ],
+        );
+
+        let folders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+        let folders: String = folders
+            .iter()
+            .map(|name| format!("{name}_temp_path {folder}/{name};\n"))
+            .collect();
+        let text = format!(
+            "daemon off;\nmaster_process off;\npid {folder}/nginx.pid;\nevents {{}}\n\
+             http {{\naccess_log off;\n{folders}{sample}}}\n"
+        );
+        std::fs::write(format!("{folder}/nginx.conf"), text).unwrap();
+
+        let mut nginx = Command::new(target().join("proxies/usr/sbin/nginx"));
+        nginx.args(["-e", "stderr", "-p"]).arg(format!("{folder}/"));
+        nginx.arg("-c").arg(format!("{folder}/nginx.conf"));
+        nginx
+    });
+
+    proxy.check(&app);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn caddy_runs_with_the_configuration_of_the_guide() {
+    let app = behind_a_proxy().await;
+    let proxy = GuideProxy::start(&app, |folder, port, server| {
+        let site =
+            format!("https://sign.example:{port} {{\n\ttls sign.example.pem sign.example.key\n");
+        // The certificate is one of the test, as no authority can reach this machine.
+        let sample = adapted(
+            proxy_sample("caddyfile"),
+            &[("sign.example {\n", &site), ("127.0.0.1:8080", server)],
+        );
+        let text = format!("{{\n\tadmin off\n\tauto_https disable_redirects\n}}\n{sample}");
+        std::fs::write(folder.join("Caddyfile"), text).unwrap();
+
+        let mut caddy = Command::new(target().join("proxies/usr/bin/caddy"));
+        caddy.args(["run", "--config", "Caddyfile", "--adapter", "caddyfile"]);
+        caddy
+            .env("XDG_DATA_HOME", folder)
+            .env("XDG_CONFIG_HOME", folder);
+        caddy
+    });
+
+    proxy.check(&app);
 }

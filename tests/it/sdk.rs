@@ -207,7 +207,7 @@ async fn the_typescript_client_calls_every_operation() {
 
     // The first five minutes of the README.
     let program = quickstart(&sdk.folder().join("README.md"), "ts");
-    fs::write(sdk.folder().join("examples/quickstart.mts"), program).unwrap();
+    fs::write(sdk.folder().join("examples/quickstart.mts"), &program).unwrap();
     fs::write(sdk.folder().join("contract.pdf"), contract()).unwrap();
     done(&mut sdk.tsc("tsconfig.check.json"));
     let tsx = target().join("tsx/node_modules/tsx/dist/cli.mjs");
@@ -230,6 +230,23 @@ async fn the_typescript_client_calls_every_operation() {
     }
 
     assert!(!packed.contains("test/"), "{packed}");
+
+    // It works in an empty project.
+    let project = tempfile::tempdir().unwrap();
+    let pack = ["pack", "--ignore-scripts", "--pack-destination"];
+    let mut npm = Command::new("npm");
+    npm.args(pack).arg(project.path());
+    done(npm.current_dir(sdk.folder()));
+    let install = ["install", "--offline", "--no-audit", "--no-fund"];
+    let mut npm = Command::new("npm");
+    npm.args(install).arg("./holdfast-2.0.0.tgz");
+    done(npm.current_dir(project.path()));
+
+    fs::write(project.path().join("first.mts"), program).unwrap();
+    fs::write(project.path().join("contract.pdf"), contract()).unwrap();
+    let mut first = sdk.node(&[tsx, "first.mts"]);
+    first.current_dir(project.path());
+    in_test_mode(&app, first).await;
 }
 
 fn contract() -> &'static [u8] {
@@ -252,7 +269,7 @@ async fn the_python_client_calls_every_operation() {
     saw_every_operation(&app).await;
 
     let program = quickstart(&sdk.folder().join("README.md"), "python");
-    fs::write(sdk.folder().join("quickstart.py"), program).unwrap();
+    fs::write(sdk.folder().join("quickstart.py"), &program).unwrap();
     fs::write(sdk.folder().join("contract.pdf"), contract()).unwrap();
     let mut quickstart = sdk.python();
     quickstart.arg("quickstart.py");
@@ -269,7 +286,7 @@ async fn the_python_client_calls_every_operation() {
     done(sdk.python().args(built));
 
     let wheel = sdk.folder().join("dist/holdfast-2.0.0-py3-none-any.whl");
-    let packed = done(sdk.python().args(["-m", "zipfile", "-l"]).arg(wheel));
+    let packed = done(sdk.python().args(["-m", "zipfile", "-l"]).arg(&wheel));
     for file in [
         "holdfast/py.typed",
         "holdfast/types.py",
@@ -277,6 +294,18 @@ async fn the_python_client_calls_every_operation() {
     ] {
         assert!(packed.contains(file), "{file}: {packed}");
     }
+
+    // It works in an empty project.
+    let project = tempfile::tempdir().unwrap();
+    let installed = project.path().join("installed");
+    let install = ["-m", "zipfile", "-e"];
+    done(sdk.python().args(install).arg(&wheel).arg(&installed));
+    fs::write(project.path().join("first.py"), program).unwrap();
+    fs::write(project.path().join("contract.pdf"), contract()).unwrap();
+    let mut first = sdk.python();
+    first.arg("first.py").current_dir(project.path());
+    first.env("PYTHONPATH", installed);
+    in_test_mode(&app, first).await;
 }
 
 /// Linters and generators of others read the document without a warning.
@@ -300,6 +329,17 @@ fn linters_and_generators_read_the_document() {
         redocly.contains("Your API description is valid") && !redocly.contains("You have"),
         "{redocly}"
     );
+
+    // The journeys of partners, with the operations that they call.
+    let journeys = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/arazzo.json");
+    fs::copy(journeys, folder.path().join("docs/arazzo.json")).unwrap();
+    let lint = ["lint", "docs/arazzo.json", "--extends", "recommended"];
+    let redocly = done(
+        at(clients.join("redocly"))
+            .args(lint)
+            .env("REDOCLY_TELEMETRY", "off"),
+    );
+    assert!(!redocly.contains("You have"), "{redocly}");
 
     fs::write(
         folder.path().join("rules.yaml"),

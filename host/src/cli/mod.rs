@@ -417,6 +417,16 @@ fn role(text: &str) -> Result<Role, String> {
     })
 }
 
+/// Returns the list of roles for `--help`.
+fn roles_help() -> String {
+    let mut help = "Role (docs/roles.md has the operations of each):".to_owned();
+    for role in Role::ALL {
+        help.push_str(&format!("\n  {:<10} {}", role.as_str(), role.allows()));
+    }
+
+    help
+}
+
 fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).ok_or_else(|| "no duration like 30m or 8h".into())
 }

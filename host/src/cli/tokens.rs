@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::output::CommandOutput;
-use super::{Failure, duration, org_id, organizations, role};
+use super::{Failure, duration, org_id, organizations, role, roles_help};
 use crate::start;
 use holdfast_base::config::Config;
 use holdfast_base::keys::BEARER_TOKENS;
@@ -44,7 +44,7 @@ pub struct IssueToken {
     #[arg(long)]
     email: String,
     /// Role: owner, admin, sender, compliance, auditor, controller, developer or member (docs/roles.md).
-    #[arg(long, value_parser = role)]
+    #[arg(long, value_parser = role, long_help = roles_help())]
     role: Role,
     /// Lifetime, for example 30m or 8h; at most `auth.max_token_ttl`.
     #[arg(long, default_value = "8h", value_parser = duration)]

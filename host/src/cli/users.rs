@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::output::CommandOutput;
-use super::{Failure, org_id, organizations, role};
+use super::{Failure, org_id, organizations, role, roles_help};
 use crate::start;
 use holdfast_base::config::Config;
 use holdfast_domain::id::OrgId;
@@ -22,7 +22,7 @@ pub enum UserCommand {
         #[arg(long)]
         email: String,
         /// Role: owner, admin, sender, compliance, auditor, controller, developer or member (docs/roles.md).
-        #[arg(long, value_parser = role)]
+        #[arg(long, value_parser = role, long_help = roles_help())]
         role: Role,
     },
     /// Print and mail a new link to sign in.
@@ -31,7 +31,7 @@ pub enum UserCommand {
     Role {
         #[command(flatten)]
         named: NamedUser,
-        #[arg(value_parser = role)]
+        #[arg(value_parser = role, help = "New role", long_help = roles_help())]
         role: Role,
     },
     /// End the access of a user, with all sessions and links.

@@ -151,6 +151,14 @@ class ClientTest(unittest.TestCase):
         self.assertEqual([one["transfer_id"] for one in cursor.each(cursor.list_transfers)], ["trf_2", "trf_1"])
         self.assertIn("starting_after=trf_2", str(asked[1].url))
 
+        # A row of a tape has its line as its place, and may name an envelope.
+        rows, asked = client(
+            answered(200, {"data": [{"line": 2, "envelope_id": "env_1"}], "meta": {"limit": 1, "has_more": True}}),
+            answered(200, {"data": [{"line": 3, "envelope_id": None}], "meta": {"limit": 1, "has_more": False}}),
+        )
+        self.assertEqual([one["line"] for one in rows.each(rows.list_tape_rows, "tap_1")], [2, 3])
+        self.assertIn("starting_after=2", str(asked[1].url))
+
         whole, asked = client(answered(200, {"data": [{"endpoint_id": "whe_1"}], "meta": {"page": 1, "limit": 100, "total": 1}}))
         self.assertEqual(len(list(whole.each(whole.list_webhook_endpoints))), 1)
         self.assertEqual(len(asked), 1)

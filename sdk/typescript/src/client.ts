@@ -85,7 +85,7 @@ class Client {
       const { page: number = 1, limit, total = 0, has_more = number * limit < total } = page.meta;
       const last = page.data.at(-1);
       if (!has_more || !last) return;
-      const name = Object.keys(last).find((key) => key === "id" || key.endsWith("_id"));
+      const name = Object.keys(last).find((key) => key === "id" || key === "line" || key.endsWith("_id"));
       const behind = operation.query.includes("starting_after") && input.page === undefined && name;
       asked = behind ? { ...asked, starting_after: last[behind] } : { ...asked, page: number + 1 };
     }

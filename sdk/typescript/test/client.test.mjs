@@ -144,6 +144,16 @@ test("lists are gone through by page or by their last item", async () => {
   assert.deepEqual(all, ["trf_2", "trf_1"]);
   assert.match(cursor.asked[1].url, /starting_after=trf_2/);
 
+  // A row of a tape has its line as its place, and may name an envelope.
+  const rows = client(
+    json(200, { data: [{ line: 2, envelope_id: "env_1" }], meta: { limit: 1, has_more: true } }),
+    json(200, { data: [{ line: 3, envelope_id: null }], meta: { limit: 1, has_more: false } }),
+  );
+  const lines = [];
+  for await (const one of rows.made.each("listTapeRows", { id: "tap_1" })) lines.push(one.line);
+  assert.deepEqual(lines, [2, 3]);
+  assert.match(rows.asked[1].url, /starting_after=2/);
+
   const whole = client(json(200, { data: [{ endpoint_id: "whe_1" }], meta: { page: 1, limit: 100, total: 1 } }));
   for await (const one of whole.made.each("listWebhookEndpoints")) assert.equal(one.endpoint_id, "whe_1");
   assert.equal(whole.asked.length, 1);

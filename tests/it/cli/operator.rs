@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use holdfast::domain::organization::Scope;
+use holdfast::domain::organization::{Role, Scope};
 use serde_json::Value;
 
 use crate::support::{TestApp, operator as json, share_native_code};
@@ -36,6 +36,22 @@ fn the_help_of_keys_explains_every_scope() {
                 }),
                 "{scope}: {help}"
             );
+        }
+    }
+}
+
+#[test]
+fn the_help_of_tokens_and_users_explains_every_role() {
+    let data = tempfile::tempdir().unwrap();
+    for command in [["token", "issue"], ["user", "invite"], ["user", "role"]] {
+        let arguments = [&command[..], &["--help"]].concat();
+        let output = holdfast(data.path(), &arguments);
+        let help = String::from_utf8(output.stdout).unwrap();
+        let words: Vec<&str> = help.split_whitespace().collect();
+        let words = words.join(" ");
+        for role in Role::ALL {
+            let explained = format!("{role} {}", role.allows());
+            assert!(words.contains(&explained), "{role}: {help}");
         }
     }
 }

@@ -66,6 +66,13 @@ async fn the_feed_has_every_event_once_and_in_order() {
     let newest = app.get(&format!("{FEED}?newest=true&limit=2")).await;
     assert_eq!(ids(&newest.data(200)), all[3..]);
 
+    let second = app.get(&format!("{FEED}?page=2&limit=2")).await.json();
+    assert_eq!(ids(&second["data"]), all[2..4]);
+    assert_eq!(second["meta"], json!({ "limit": 2, "has_more": true }));
+    let third = app.get(&format!("{FEED}?page=3&limit=2")).await.json();
+    assert_eq!(ids(&third["data"]), all[4..]);
+    assert_eq!(third["meta"]["has_more"], false);
+
     let typed = |types: &str| format!("{FEED}?types={types}");
     let created = app.get(&typed("vault.stored,envelope.created")).await;
     assert_eq!(ids(&created.data(200)), all);
@@ -84,6 +91,8 @@ async fn what_the_feed_cannot_answer_is_refused() {
     let event = ids(&app.get(FEED).await.data(200)).remove(0);
     for wrong in [
         format!("newest=true&starting_after={event}"),
+        "newest=true&page=1".to_owned(),
+        format!("page=1&starting_after={event}"),
         "types=vault.stored,vault.opened".to_owned(),
         "wait=26".to_owned(),
         "wait=soon".to_owned(),

@@ -29,7 +29,10 @@ fn message(method: &str, params: Value) -> Request<Body> {
 }
 
 async fn asked(app: &TestApp, credential: &str, method: &str, params: Value) -> TestResponse {
-    let mut request = message(method, params);
+    sent(app, credential, message(method, params)).await
+}
+
+async fn sent(app: &TestApp, credential: &str, mut request: Request<Body>) -> TestResponse {
     let bearer = HeaderValue::from_str(&format!("Bearer {credential}")).unwrap();
     request.headers_mut().insert("authorization", bearer);
     app.send(request).await
@@ -659,6 +662,114 @@ async fn a_dry_run_asks_for_no_payment() {
     let (passed, answer) = call_as(&app, &owner, "collectPayment", json!({ "id": id })).await;
     assert!(passed && answer["dry_run"] == true, "{answer}");
     assert_eq!(rows(&app).await, before);
+}
+
+/// A request of version 2026-07-28: there is no handshake, each request names version and client, and headers repeat
+/// what it is about.
+fn message_without_handshake(
+    version: &'static str,
+    method: &str,
+    name: Option<&str>,
+    mut params: Value,
+) -> Request<Body> {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientInfo": { "name": "elm", "version": "1.0.0" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+
+    let mut request = message(method, params);
+    let headers = request.headers_mut();
+    let text = |value: &str| HeaderValue::from_str(value).unwrap();
+    headers.insert("mcp-protocol-version", text(version));
+    headers.insert("mcp-method", text(method));
+    if let Some(name) = name {
+        headers.insert("mcp-name", text(name));
+    }
+
+    request
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_version_2026_07_28_needs_no_handshake() {
+    let app = TestApp::start().await;
+    let id = app.sent_envelope().await["envelope_id"].clone();
+    let ask = async |method: &str, name: Option<&str>, params: Value| {
+        let request = message_without_handshake("2026-07-28", method, name, params);
+        sent(&app, &app.key, request).await
+    };
+
+    let found = ask("server/discover", None, json!({})).await;
+    assert_eq!(found.status, 200, "{}", found.text());
+    let found = found.json()["result"].clone();
+    let versions = found["supportedVersions"].as_array().unwrap();
+    for version in ["2025-11-25", "2026-07-28"] {
+        assert!(versions.contains(&json!(version)), "{found}");
+    }
+    assert!(found["capabilities"]["tools"].is_object(), "{found}");
+
+    // Lists say for how long, and for whom, they may be kept.
+    let listed = ask("tools/list", None, json!({})).await.json()["result"].clone();
+    assert_eq!(listed["resultType"], "complete", "{listed}");
+    assert_eq!(listed["cacheScope"], "private", "{listed}");
+    assert!(listed["ttlMs"].is_u64(), "{listed}");
+
+    let call = json!({ "name": "getEnvelope", "arguments": { "id": id } });
+    let read = ask("tools/call", Some("getEnvelope"), call.clone()).await;
+    let read = read.json()["result"]["structuredContent"]["data"].clone();
+    assert_eq!(read["envelope_id"], id);
+
+    // What a proxy reads in the headers is what the request does.
+    let other = ask("tools/call", Some("voidEnvelope"), call.clone()).await;
+    assert_eq!(other.status, 400, "{}", other.text());
+    assert_eq!(other.json()["error"]["code"], -32020);
+    let missing = ask("tools/call", None, call).await;
+    assert_eq!(missing.status, 400, "{}", missing.text());
+
+    let uri = "https://sign.example/docs/walks.md";
+    let unknown = ask("resources/read", Some(uri), json!({ "uri": uri })).await;
+    assert_eq!(unknown.json()["error"]["code"], -32602);
+
+    // Removed from this version of the protocol.
+    assert_eq!(ask("ping", None, json!({})).await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn earlier_versions_are_agreed_on_in_the_handshake() {
+    let app = TestApp::start().await;
+    let hello = |version: &str| {
+        let params = json!({
+            "protocolVersion": version, "capabilities": {},
+            "clientInfo": { "name": "elm", "version": "1.0.0" },
+        });
+        let mut request = message("initialize", params);
+        request.headers_mut().remove("mcp-protocol-version");
+        request
+    };
+
+    for version in ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] {
+        let agreed = sent(&app, &app.key, hello(version)).await;
+        let agreed = agreed.json()["result"].clone();
+        assert_eq!(agreed["protocolVersion"], version, "{agreed}");
+        assert_eq!(agreed["serverInfo"]["name"], "holdfast", "{agreed}");
+    }
+
+    // Its answers have no members of later versions.
+    let listed = asked(&app, &app.key, "tools/list", json!({})).await;
+    let listed = listed.json()["result"].clone();
+    assert!(listed["tools"].is_array(), "{listed}");
+    assert!(listed.get("resultType").is_none(), "{listed}");
+    assert_eq!(asked(&app, &app.key, "ping", json!({})).await.status, 200);
+
+    let uri = json!({ "uri": "https://sign.example/docs/walks.md" });
+    let unknown = asked(&app, &app.key, "resources/read", uri).await.json();
+    assert_eq!(unknown["error"]["code"], -32002);
+
+    let later = message_without_handshake("2099-01-01", "tools/list", None, json!({}));
+    let refused = sent(&app, &app.key, later).await;
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    let known = refused.json()["error"]["data"]["supported"].clone();
+    assert!(known.as_array().unwrap().contains(&json!("2026-07-28")));
 }
 
 /// The protocol's own checks. They send no credential, so a key is added on the way.

@@ -1,5 +1,6 @@
 //! Requests and connections from the client's side.
 
+mod arazzo;
 mod connections;
 pub mod console;
 mod console_activity;

@@ -182,6 +182,16 @@ fn the_tables_of_roles_and_scopes_are_those_of_the_document() {
         let _ = writeln!(page, "| `{scope}` | {} |", scope.allows());
     }
 
+    page.push_str(
+        "\n## Roles of users\n\nA user with the role `owner` or `admin` gives roles, in the console (*Users*) or with \
+         `PATCH /users/{id}`; so does the operator, with `holdfast user role`. A user whose role does not suffice gets 403, and \
+         `details` of the answer name the roles that do (`roles`) and those that give roles (`granted_by`).\n\n\
+         | Role | Allows to |\n|---|---|\n",
+    );
+    for role in Role::ALL {
+        let _ = writeln!(page, "| `{role}` | {} |", role.allows());
+    }
+
     for (area, operations) in areas {
         let _ = writeln!(page, "\n## {area}");
         let (of_users, of_keys): (Vec<ApiOperation>, Vec<ApiOperation>) = operations
@@ -262,10 +272,15 @@ async fn a_user_reads_and_sends_envelopes_by_role() {
     let refused = app
         .post_with_bearer(&auditor, &path("/void"), void.clone())
         .await;
-    assert_eq!(
-        refused.error(403),
-        "Role owner, admin or sender is required"
-    );
+    let expected = json!({
+        "error": "Role owner, admin or sender is required",
+        "details": {
+            "role": "auditor", "roles": ["owner", "admin", "sender"], "granted_by": ["owner", "admin"],
+            "hint": "The role owner or admin can give the user another role: PATCH /users/{id}; the operator: \
+                     holdfast user role",
+        },
+    });
+    assert_eq!((refused.status.as_u16(), refused.json()), (403, expected));
 
     let voided = app
         .post_with_bearer(&sender, &path("/void"), void)

@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 
 use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body, postgres};
 
+/// Header of refusals that are about the key.
+const EXPLAINED: &str = r#"</docs/errors#idempotency-keys>; rel="describedby"; type="text/html""#;
+
 async fn post(app: &TestApp, idempotency_key: &str, path: &str, body: &Value) -> TestResponse {
     let request = Request::post(format!("/api/v2{path}"))
         .header("x-api-key", &app.key)
@@ -55,6 +58,7 @@ async fn the_same_key_with_another_body_or_path_is_refused() {
     let mut other = body.clone();
     other["external_id"] = "deal-18".into();
     let refused = post(&app, "k", "/partner/envelopes", &other).await;
+    assert_eq!(refused.headers["link"], EXPLAINED);
     assert_eq!(
         refused.error(422),
         "Idempotency-Key was used for another request"
@@ -195,6 +199,7 @@ async fn an_abandoned_claim_blocks_until_its_lease_ends() {
         .await;
     let blocked = post(&app, "k", "/partner/envelopes", &body).await;
     assert_eq!(blocked.headers["retry-after"], "1");
+    assert_eq!(blocked.headers["link"], EXPLAINED);
     assert_eq!(
         blocked.error(409),
         "A request with this Idempotency-Key is still running"
@@ -214,11 +219,36 @@ async fn an_abandoned_claim_blocks_until_its_lease_ends() {
 async fn an_invalid_idempotency_key_is_a_400() {
     let app = TestApp::start().await;
     let body = envelope_body(&Value::Null);
-    for key in [" ", &"x".repeat(256)] {
+    for key in [" ", "two words", "\"open", &"x".repeat(256)] {
         let answer = post(&app, key, "/partner/envelopes", &body).await;
         assert_eq!(answer.status, 400, "{key:?}");
+        assert_eq!(answer.headers["link"], EXPLAINED);
     }
+
+    let twice = Request::post("/api/v2/partner/envelopes")
+        .header("x-api-key", &app.key)
+        .header("content-type", "application/json")
+        .header("idempotency-key", "one")
+        .header("idempotency-key", "two");
+    let twice = app
+        .send(twice.body(Body::from(body.to_string())).unwrap())
+        .await;
+    assert_eq!(twice.error(400), "Idempotency-Key must be sent once");
     assert_eq!(count(&app).await, 0);
+}
+
+/// A client of the draft standard sends the key as a structured string, one of before as it is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_in_quotation_marks_is_the_same_key() {
+    let app = TestApp::start().await;
+    let body = envelope_body(&Value::Null);
+    let first = post(&app, "\"deal-17\"", "/partner/envelopes", &body).await;
+    assert_eq!(first.status, 201);
+
+    let again = post(&app, "deal-17", "/partner/envelopes", &body).await;
+    assert!(replayed(&again));
+    assert_eq!(again.bytes, first.bytes);
+    assert_eq!(count(&app).await, 1);
 }
 
 /// A request that outlives its lease changes nothing; the request that took over does.

@@ -650,6 +650,23 @@ words! {
 }
 
 impl Role {
+    /// Returns what users with the role may do, in a few words.
+    pub fn allows(self) -> &'static str {
+        match self {
+            Self::Owner => "everything",
+            Self::Admin => "everything, apart from changes of owners",
+            Self::Sender => "read, make, send and void envelopes; templates, customers and batches",
+            Self::Compliance => {
+                "read envelopes, evidence, records under control and the audit log; change rules; legal holds and \
+                 retention"
+            }
+            Self::Auditor => "read envelopes, evidence, records under control and the audit log",
+            Self::Controller => "read envelopes, and act on records that the organization controls",
+            Self::Developer => "manage webhooks; see and end API keys",
+            Self::Member => "sign in, and nothing else",
+        }
+    }
+
     /// Whether users with this role have a permission.
     pub fn may(self, permission: Permission) -> bool {
         let further: &[Self] = match permission {

@@ -1,7 +1,7 @@
 //! The only conversion of service errors to HTTP: status, `error`, `details`, `code`.
 
 use axum::Json;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
@@ -37,6 +37,8 @@ pub struct HttpError {
     code: Option<&'static str>,
     /// Seconds for the `Retry-After` header.
     retry_after: Option<u32>,
+    /// Path of the guide that explains the refusal, for the `Link` header.
+    guide: Option<&'static str>,
     /// Cause for the log; never part of the answer.
     cause: Option<String>,
 }
@@ -57,6 +59,7 @@ impl HttpError {
             details: None,
             code: None,
             retry_after: None,
+            guide: None,
             cause: None,
         }
     }
@@ -80,6 +83,12 @@ impl HttpError {
 
     pub fn retry_after(mut self, seconds: u32) -> Self {
         self.retry_after = Some(seconds);
+        self
+    }
+
+    /// Adds a link to the guide that explains the refusal (RFC 8288), unless the service failed.
+    pub fn explained_at(mut self, guide: &'static str) -> Self {
+        self.guide = self.status.is_client_error().then_some(guide);
         self
     }
 
@@ -190,6 +199,13 @@ impl IntoResponse for HttpError {
             response
                 .headers_mut()
                 .insert(header::RETRY_AFTER, seconds.into());
+        }
+
+        if let Some(guide) = self.guide {
+            let link = format!("<{guide}>; rel=\"describedby\"; type=\"text/html\"");
+            if let Ok(link) = HeaderValue::from_str(&link) {
+                response.headers_mut().insert(header::LINK, link);
+            }
         }
 
         if let Some(code) = self.code {

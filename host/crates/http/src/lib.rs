@@ -82,6 +82,12 @@ use pages::{
     open_links, payments, signing, verification,
 };
 
+/// Journeys of partners through the operations (Arazzo 1.1).
+const JOURNEYS: &str = include_str!(concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../../docs/arazzo.json"
+));
+
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const RATE_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
@@ -128,6 +134,10 @@ pub fn router(app: App) -> Router {
                     Bytes::clone(&served),
                 )
             }),
+        )
+        .route(
+            "/api/v2/arazzo.json",
+            get(|| async { ([(header::CONTENT_TYPE, "application/json")], JOURNEYS) }),
         )
         .merge(docs::routes(referred))
         .merge(signing::routes(&app.config.signing_path()))

@@ -132,7 +132,9 @@ class Transport:
                 return
             if operation.cursor and "page" not in parameters:
                 last: Any = page.data[-1]
-                asked["starting_after"] = next(v for k, v in last.items() if k == "id" or k.endswith("_id"))
+                asked["starting_after"] = next(
+                    v for k, v in last.items() if k in ("id", "line") or k.endswith("_id")
+                )
             else:
                 asked["page"] = number + 1
 

@@ -15,7 +15,7 @@ use crate::support::{TestApp, TestResponse, operator, operator_output, postgres}
 
 const CHANGES: &str = "/component-changes";
 const POLICY: &str = "/component-policy";
-const GUIDE: &str = include_str!("../../../../docs/components.md");
+const GUIDE: &str = include_str!("../../../../docs/proofs.md");
 
 /// People of an organization, by their tokens.
 struct People {
@@ -303,7 +303,7 @@ async fn a_change_takes_effect_after_the_approval_of_others_on_postgresql() {
 }
 
 /// Attempts to make a change without the approval of others, and the answer to each. The table is that of
-/// docs/components.md.
+/// docs/proofs.md.
 #[tokio::test(flavor = "multi_thread")]
 async fn each_way_around_an_approval_is_refused_by_name() {
     let (app, people) = governed(1, json!({ "reviewers": ["compliance"] })).await;
@@ -490,7 +490,7 @@ async fn each_way_around_an_approval_is_refused_by_name() {
         .collect();
     assert!(
         GUIDE.contains(&table),
-        "docs/components.md has another table than\n{table}"
+        "docs/proofs.md has another table than\n{table}"
     );
 }
 

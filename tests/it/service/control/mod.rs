@@ -362,7 +362,7 @@ async fn a_damaged_record_is_held() {
 const CONTROL_PAGES: &[u8] = b"/console/control";
 
 /// Attempts of an originator to get a controlled record, by every way and credential, with their answers. The table is
-/// that of docs/control.md.
+/// that of docs/proofs.md.
 #[derive(Default)]
 struct ReleaseTable {
     rows: Vec<String>,
@@ -395,10 +395,10 @@ impl ReleaseTable {
 
     fn is_in_the_guide(&self) {
         let table = self.rows.concat();
-        let guide = include_str!("../../../../docs/control.md");
+        let guide = include_str!("../../../../docs/proofs.md");
         assert!(
             guide.contains(&table),
-            "docs/control.md has another table than\n{table}"
+            "docs/proofs.md has another table than\n{table}"
         );
     }
 }

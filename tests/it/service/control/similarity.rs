@@ -147,7 +147,7 @@ fn misread(pages: &mut [Vec<String>], numbers: &mut Numbers, one_in: u64) {
     }
 }
 
-/// Prints recall and precision: `SIMILAR_ORIGINALS=1000` for the figures of docs/control.md.
+/// Prints recall and precision: `SIMILAR_ORIGINALS=1000` for the figures of docs/proofs.md.
 #[tokio::test(flavor = "multi_thread")]
 async fn variants_of_a_contract_are_found_and_other_contracts_are_not() {
     let (recall, precision) = found_among_variants("long form", contract).await;

@@ -186,7 +186,7 @@ fn missing(scope: Scope) -> HttpError {
     let roles: Vec<&str> = Permission::Administer.roles().map(Role::as_str).collect();
     let hint = format!(
         "The role {} can give the key this scope: PATCH /api-keys/{{id}}; the operator: holdfast key update",
-        roles.join(" or ")
+        one_of(&roles)
     );
 
     let text = format!("Missing required scope: {scope}");
@@ -537,14 +537,31 @@ pub fn require(role: Role, permission: Permission) -> Result<(), HttpError> {
     }
 
     let roles: Vec<&str> = permission.roles().map(Role::as_str).collect();
-    let text = match roles.split_last() {
+    let text = format!("Role {} is required", one_of(&roles));
+
+    // A user with another role can turn to those who give roles.
+    let givers: Vec<&str> = Permission::Administer.roles().map(Role::as_str).collect();
+    let hint = format!(
+        "The role {} can give the user another role: PATCH /users/{{id}}; the operator: holdfast user role",
+        one_of(&givers)
+    );
+    let details = json!({
+        "role": role.as_str(),
+        "roles": roles,
+        "granted_by": givers,
+        "hint": hint,
+    });
+
+    Err(HttpError::new(StatusCode::FORBIDDEN, text).with_details(details))
+}
+
+/// Returns the names as words: `owner, admin or sender`.
+fn one_of(names: &[&str]) -> String {
+    match names.split_last() {
         Some((last, [])) => (*last).to_owned(),
         Some((last, others)) => format!("{} or {last}", others.join(", ")),
         None => String::new(),
-    };
-    let text = format!("Role {text} is required");
-
-    Err(HttpError::new(StatusCode::FORBIDDEN, text))
+    }
 }
 
 impl<P: RequiredPermission> OperationInput for WebCaller<P> {

@@ -893,6 +893,11 @@ impl PageWindow {
         self.skip + self.limit + 1
     }
 
+    /// Returns whether this many read items reach the page.
+    pub fn is_reached_by(&self, read: usize) -> bool {
+        usize::try_from(self.skip).is_ok_and(|skip| read > skip)
+    }
+
     /// Returns the page of the items that were read.
     pub fn reply<T: Serialize>(&self, found: Vec<T>) -> CursorReply<T> {
         let skip = usize::try_from(self.skip).unwrap_or(usize::MAX);

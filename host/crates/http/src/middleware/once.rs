@@ -28,6 +28,8 @@ use holdfast_service::App;
 use holdfast_store::StoreError;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+/// Where refusals of a key are explained.
+const GUIDE: &str = "/docs/errors#idempotency-keys";
 
 /// Optional `Idempotency-Key` of a request.
 pub struct IdempotencyKeyHeader {
@@ -37,26 +39,57 @@ pub struct IdempotencyKeyHeader {
     notes: SharedNotes,
 }
 
+/// Reads a key: a string of structured fields (RFC 9651, section 3.3.3) if it begins with a quotation mark, otherwise
+/// the text as it is.
+fn key_of(value: &HeaderValue) -> Option<String> {
+    let text = value.to_str().ok()?.trim();
+    let key = if let Some(rest) = text.strip_prefix('"') {
+        string_content(rest)?
+    } else {
+        let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic());
+        is_plain.then(|| text.to_owned())?
+    };
+
+    // The key is stored as it is, so its length needs a bound.
+    (1..=255).contains(&key.len()).then_some(key)
+}
+
+/// Returns the content of a string of structured fields, from behind its first quotation mark.
+fn string_content(text: &str) -> Option<String> {
+    let mut content = String::new();
+    let mut characters = text.chars();
+    loop {
+        match characters.next()? {
+            '"' => break,
+            '\\' => {
+                let escaped = characters.next();
+                content.push(escaped.filter(|character| matches!(character, '"' | '\\'))?);
+            }
+            character @ ' '..='~' => content.push(character),
+            _ => return None,
+        }
+    }
+
+    // No parameter is defined for the field, and an unknown one could change what is meant.
+    characters.as_str().is_empty().then_some(content)
+}
+
 impl FromRequestParts<App> for IdempotencyKeyHeader {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, HttpError> {
-        let key = match parts.headers.get("idempotency-key") {
-            None => None,
-            Some(value) => Some(
-                value
-                    .to_str()
-                    .ok()
-                    // The key is stored as it is, so its length needs a bound.
-                    .filter(|key| (1..=255).contains(&key.len()))
-                    .filter(|key| key.bytes().all(|byte| byte.is_ascii_graphic()))
-                    .ok_or_else(|| {
-                        HttpError::bad_request(
-                            "Idempotency-Key must be 1 to 255 visible ASCII characters",
-                        )
-                    })?
-                    .to_owned(),
-            ),
+        let mut values = parts.headers.get_all("idempotency-key").iter();
+        let key = match (values.next(), values.next()) {
+            (None, _) => None,
+            (Some(value), None) => Some(key_of(value).ok_or_else(|| {
+                let text = "Idempotency-Key must be 1 to 255 visible ASCII characters, or such a text in quotation \
+                            marks";
+                HttpError::bad_request(text).explained_at(GUIDE)
+            })?),
+            (Some(_), Some(_)) => {
+                let text = "Idempotency-Key must be sent once";
+                return Err(HttpError::bad_request(text).explained_at(GUIDE));
+            }
         };
 
         Ok(Self {
@@ -72,8 +105,10 @@ impl OperationInput for IdempotencyKeyHeader {
     fn operation_input(context: &mut aide::generate::GenContext, operation: &mut Operation) {
         let schema = json_schema!({
             "properties": { "Idempotency-Key": {
-                "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$",
-                "description": "The same key and body within 24 hours gives the first answer again.",
+                "type": "string", "minLength": 1, "maxLength": 257,
+                "pattern": "^(\"[ !#-\\[\\]-~]{1,255}\"|[!#-~][!-~]{0,254})$",
+                "description": "The same key and body within 24 hours gives the first answer again. With or without \
+                                quotation marks around it.",
             } },
         });
         let parameters: Vec<Parameter> =
@@ -165,10 +200,13 @@ impl IdempotencyKeyHeader {
         // gets a 409.
         let receipt = match &self.key {
             None => IdempotencyReceipt::default(),
-            Some(key) => match idempotency::claim(app, caller, key, &self.fingerprint()).await? {
-                IdempotencyClaim::Go(receipt) => receipt,
-                IdempotencyClaim::Replay(status, body) => return Ok(replay(status, body)),
-            },
+            Some(key) => {
+                let claimed = idempotency::claim(app, caller, key, &self.fingerprint()).await;
+                match claimed.map_err(|error| HttpError::from(error).explained_at(GUIDE))? {
+                    IdempotencyClaim::Go(receipt) => receipt,
+                    IdempotencyClaim::Replay(status, body) => return Ok(replay(status, body)),
+                }
+            }
         };
         let answering = Arc::new(ResponseRecorder::new(receipt.clone(), status, body));
 
@@ -260,4 +298,35 @@ fn replay(status: u16, body: String) -> Response {
     ];
 
     (status, headers, body).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_a_structured_string_or_plain_text() {
+        let key = |text: &str| key_of(&HeaderValue::from_str(text).unwrap());
+        assert_eq!(key("deal-17").as_deref(), Some("deal-17"));
+        assert_eq!(key(r#""deal-17""#).as_deref(), Some("deal-17"));
+        assert_eq!(key(r#""deal 17""#).as_deref(), Some("deal 17"));
+        assert_eq!(key(r#""a \"b\" \\""#).as_deref(), Some(r#"a "b" \"#));
+        assert_eq!(key(r#"a"b"#).as_deref(), Some(r#"a"b"#));
+
+        let longest = "x".repeat(255);
+        assert_eq!(key(&format!("\"{longest}\"")), Some(longest.clone()));
+        for text in [
+            "",
+            "two words",
+            r#""""#,
+            r#""open"#,
+            r#""closed" behind"#,
+            r#""with";parameter=1"#,
+            r#""\n""#,
+            "\"tab\tinside\"",
+            &format!("{longest}x"),
+        ] {
+            assert_eq!(key(text), None, "{text}");
+        }
+    }
 }

@@ -74,7 +74,8 @@ pub struct SendEnvelope {
     /// given on creation.
     #[schemars(length(max = 2000))]
     pub message: Option<String>,
-    /// False: no mails are sent, because the signers sign in person.
+    /// False: no mails invite or remind the signers, because they sign in person. The signed copy still comes by mail.
+    /// Not with identity verification (422).
     pub send_email: Option<bool>,
     /// When the envelope is sent instead of now: in the future, within a year, and before it expires.
     pub send_at: Option<Timestamp>,

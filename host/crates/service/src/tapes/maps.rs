@@ -11,7 +11,7 @@ use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_store::tapes::{self as rows, NamedTapeMap};
 
 /// Maps of an organization that are listed.
-const LISTED: i64 = 200;
+const LISTED: i64 = 1000;
 
 /// A map with its name.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -12,7 +12,7 @@ use crate::error::HttpError;
 use crate::live;
 use crate::middleware::act::BareAct;
 use crate::middleware::caller::{PartnerCaller, WebhooksListen};
-use crate::middleware::extract::{ResourceId, ValidQuery, page_and_limit};
+use crate::middleware::extract::{PageWindow, ResourceId, ValidQuery};
 use crate::reply::{Created, CursorReply, DataReply, Found};
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::EventId;
@@ -28,6 +28,10 @@ const LOOK: Duration = Duration::from_millis(500);
 
 #[derive(Deserialize, JsonSchema)]
 pub struct EventsQuery {
+    /// Page number, from 1; not together with `starting_after` or `newest`. Pages have numbers up to the 1000th event, and
+    /// move when the oldest events are deleted: a feed is read behind its last event.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
     /// Last event of the page before, or the last one that you handled. The oldest event that is kept begins the feed
     /// when absent.
     starting_after: Option<EventId>,
@@ -45,6 +49,11 @@ pub struct EventsQuery {
 
 impl EventsQuery {
     fn start(&self) -> Result<FeedStart, HttpError> {
+        if self.page.is_some() && self.newest == Some(true) {
+            let why = "page and newest exclude each other";
+            return Err(HttpError::bad_request(why));
+        }
+
         match (&self.starting_after, self.newest) {
             (Some(_), Some(true)) => Err(HttpError::bad_request(
                 "starting_after and newest exclude each other",
@@ -76,7 +85,8 @@ pub async fn list(
     partner: PartnerCaller<WebhooksListen>,
     ValidQuery(query): ValidQuery<EventsQuery>,
 ) -> Result<CursorReply<EventView>, HttpError> {
-    let (_, limit) = page_and_limit(None, query.limit, 20, 100)?;
+    let is_behind = query.starting_after.is_some();
+    let window = PageWindow::checked((query.page, query.limit), is_behind, 20, 100)?;
     let (start, types) = (query.start()?, query.types()?);
     let wait = query.wait.unwrap_or_default();
     if wait > LONGEST {
@@ -88,7 +98,11 @@ pub async fn list(
     let until = Instant::now() + Duration::from_secs(wait);
 
     // A list of the newest events has no page behind it.
-    let more = i64::from(!matches!(start, FeedStart::Newest));
+    let most = if matches!(start, FeedStart::Newest) {
+        window.read() - 1
+    } else {
+        window.read()
+    };
     let mut place = None;
     loop {
         // The key may have been deactivated while the request waited.
@@ -98,9 +112,9 @@ pub async fn list(
             return Err(HttpError::new(unauthorized, "Invalid API key"));
         }
 
-        let found = feed::list(&app, &partner.caller, &start, &types, limit + more).await?;
-        if !found.is_empty() || Instant::now() >= until {
-            return Ok(CursorReply::new(found, limit));
+        let found = feed::list(&app, &partner.caller, &start, &types, most).await?;
+        if window.is_reached_by(found.len()) || Instant::now() >= until {
+            return Ok(window.reply(found));
         }
 
         // Only a request that waits takes a place. Most find their events at once.
@@ -110,7 +124,7 @@ pub async fn list(
 
         tokio::select! {
             // An empty page is a normal answer: the client asks again and reaches another node.
-            () = app.stopping.cancelled() => return Ok(CursorReply::new(found, limit)),
+            () = app.stopping.cancelled() => return Ok(window.reply(found)),
             () = sleep(LOOK) => {}
         }
     }

@@ -9,10 +9,13 @@ use serde::{Deserialize, Serialize};
 use crate::error::HttpError;
 use crate::middleware::caller::Authorized;
 use crate::middleware::extract::{
-    MultipartForm, ResourceId, TapeLinePath, TapeMapPath, ValidJson, ValidQuery, page_and_limit,
+    MultipartForm, PageWindow, ResourceId, TapeLinePath, TapeMapPath, ValidJson, ValidQuery,
+    WholeListQuery,
 };
 use crate::middleware::once::IdempotencyKeyHeader;
-use crate::reply::{Accepted, CsvOrJsonOrPdf, CursorReply, DataReply, FileReply, Found, Png};
+use crate::reply::{
+    Accepted, CsvOrJsonOrPdf, CursorReply, DataReply, FileReply, Found, PageReply, Png,
+};
 use holdfast_domain::id::TapeId;
 use holdfast_domain::tape::{RowStatus, Severity, TapeFormat, TapeMap, TapePart};
 use holdfast_service::App;
@@ -127,6 +130,9 @@ pub async fn submit<C: Authorized>(
 
 #[derive(Deserialize, JsonSchema)]
 pub struct TapesQuery {
+    /// Page number, from 1; not together with `starting_after`. Pages have numbers up to the 1000th item.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
     /// 1 to 100; 20 when absent.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<i64>,
@@ -139,10 +145,10 @@ pub async fn list<C: Authorized>(
     user: C,
     ValidQuery(query): ValidQuery<TapesQuery>,
 ) -> Result<CursorReply<TapeView>, HttpError> {
-    let (_, limit) = page_and_limit(None, query.limit, 20, 100)?;
     let after = query.starting_after.as_ref();
-    let found = tapes::list(&app, user.caller(), after, limit + 1).await?;
-    Ok(CursorReply::new(found, limit))
+    let window = PageWindow::checked((query.page, query.limit), after.is_some(), 20, 100)?;
+    let found = tapes::list(&app, user.caller(), after, window.read()).await?;
+    Ok(window.reply(found))
 }
 
 pub async fn read<C: Authorized>(
@@ -170,6 +176,9 @@ pub async fn delete<C: Authorized>(
 
 #[derive(Deserialize, JsonSchema)]
 pub struct TapeRowsQuery {
+    /// Page number, from 1; not together with `starting_after`. Pages have numbers up to the 1000th row.
+    #[schemars(range(min = 1))]
+    page: Option<i64>,
     /// 1 to 1,000; 100 when absent.
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<i64>,
@@ -191,15 +200,16 @@ pub async fn rows<C: Authorized>(
     ResourceId(id): ResourceId,
     ValidQuery(query): ValidQuery<TapeRowsQuery>,
 ) -> Result<CursorReply<TapeRowView>, HttpError> {
-    let (_, limit) = page_and_limit(None, query.limit, 100, 1000)?;
+    let after = query.starting_after;
+    let window = PageWindow::checked((query.page, query.limit), after.is_some(), 100, 1000)?;
     let filter = RowFilter {
         status: query.status,
         severity: query.severity,
         exceptions: query.exceptions.unwrap_or(false),
     };
-    let after = query.starting_after.unwrap_or(0);
-    let found = tapes::rows(&app, user.caller(), &id, filter, after, limit + 1).await?;
-    Ok(CursorReply::new(found, limit))
+    let behind = after.unwrap_or(0);
+    let found = tapes::rows(&app, user.caller(), &id, filter, behind, window.read()).await?;
+    Ok(window.reply(found))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -269,9 +279,10 @@ pub async fn report_reply(
 pub async fn list_maps<C: Authorized>(
     State(app): State<App>,
     user: C,
-) -> Result<Found<Vec<TapeMapView>>, HttpError> {
+    ValidQuery(query): ValidQuery<WholeListQuery>,
+) -> Result<PageReply<TapeMapView>, HttpError> {
     let found = maps::list(&app, user.caller()).await?;
-    Ok(DataReply::new(&found))
+    query.page_of(&found)
 }
 
 pub async fn read_map<C: Authorized>(

@@ -7,8 +7,8 @@ use serde::Serialize;
 use crate::error::HttpError;
 use crate::middleware::act::{NewTomlAct, TomlActOn};
 use crate::middleware::caller::{WebCaller, may};
-use crate::middleware::extract::{ResourceId, ValidJson};
-use crate::reply::{Created, DataReply, Found};
+use crate::middleware::extract::{ResourceId, ValidJson, ValidQuery, WholeListQuery};
+use crate::reply::{Created, DataReply, Found, PageReply};
 use holdfast_domain::fact_map::FactMapDocument;
 use holdfast_domain::id::FactMapId;
 use holdfast_service::App;
@@ -37,14 +37,16 @@ pub async fn create(
 pub async fn list(
     State(app): State<App>,
     WebCaller { caller, .. }: WebCaller<may::ReadEnvelopes>,
-) -> Result<Found<Vec<FactMapView>>, HttpError> {
-    Ok(DataReply::new(&maps::list(&app, &caller).await?))
+    ValidQuery(query): ValidQuery<WholeListQuery>,
+) -> Result<PageReply<FactMapView>, HttpError> {
+    query.page_of(&maps::list(&app, &caller).await?)
 }
 
 pub async fn starters(
     _: WebCaller<may::ReadEnvelopes>,
-) -> Result<Found<Vec<StarterView>>, HttpError> {
-    Ok(DataReply::new(&maps::starters()?))
+    ValidQuery(query): ValidQuery<WholeListQuery>,
+) -> Result<PageReply<StarterView>, HttpError> {
+    query.page_of(&maps::starters()?)
 }
 
 pub async fn read(

@@ -35,12 +35,12 @@ macro_rules! guides {
 guides! {
     "Start": ["quickstart", "test-mode", "coming-from", "mcp"]
     "Guides": [
-        "documents", "fields", "embedding", "signers", "consent", "webhooks", "bulk-send", "vault", "facts", "funding", "control", "tape", "retention", "evidence",
+        "documents", "fields", "embedding", "signers", "consent", "webhooks", "bulk-send", "vault", "facts", "funding", "control", "signed-acts", "tape", "retention", "evidence",
         "payment-and-identity", "languages",
     ]
-    "Extend": ["rules", "provider-plugins", "components", "signing-providers"]
+    "Extend": ["rules", "provider-plugins", "components", "component-delivery", "signing-providers"]
     "Look up": ["errors", "troubleshooting", "glossary", "roles", "configuration", "command-line"]
-    "Operate": ["operations", "reverse-proxy", "sealing-certificates", "monitoring", "console", "capacity"]
+    "Operate": ["operations", "reverse-proxy", "sealing-certificates", "monitoring", "console", "capacity", "proofs"]
 }
 
 /// A page of the documentation.

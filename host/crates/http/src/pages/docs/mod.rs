@@ -142,6 +142,7 @@ fn llms_text(base: &str) -> String {
 
     text += &format!(
         "\n## API\n\n- [OpenAPI 3.1]({base}/api/v2/openapi.json): every operation, answer, error and webhook\n\
+         - [Arazzo 1.1]({base}/api/v2/arazzo.json): journeys of partners, call by call\n\
          - [MCP]({base}/mcp): the operations as tools\n\n## Optional\n\n- [All guides in one file]({base}/llms-full.txt)\n"
     );
 
@@ -175,6 +176,7 @@ fn home() -> Markup {
         ul.guides {
             li { a href=(reference::PATH) { "API reference" } " " span { "Every operation, with its members, an example and its errors." } }
             li { a href="/api/v2/openapi.json" { "OpenAPI 3.1 document" } " " span { "For generators and other programs." } }
+            li { a href="/api/v2/arazzo.json" { "Arazzo 1.1 document" } " " span { "Five journeys of partners, call by call, for programs." } }
             li { a href="/llms.txt" { "llms.txt" } " " span { "These guides for language models." } }
         }
     }
