@@ -21,8 +21,8 @@ use holdfast_base::traces;
 use holdfast_domain::envelope::KeptFile;
 use holdfast_domain::job::{
     AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CheckFunding, CheckTape,
-    CompareRecords, DeleteObject, DeleteTapeRows, ExecuteSubmission, FollowSubmission, JobKind,
-    JobPayload, JobQueue, MailAccessCode, MailAnswer, MailCompletion, MailContractDate,
+    CompareRecords, DeleteObject, DeleteTapeRows, ExecuteSubmission, FollowHold, FollowSubmission,
+    JobKind, JobPayload, JobQueue, MailAccessCode, MailAnswer, MailCompletion, MailContractDate,
     MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation, MailLater,
     MailLinkHost, MailNotSent, MailOpenLink, MailPartyInvitation, MailQuestion, MailReleaseRequest,
     MailReminder, MailSignIn, MailUndelivered, MailView, MailWithdrawal, NextStep, NoticeOfDate,
@@ -38,6 +38,7 @@ use holdfast_platform::{Caller, ServiceError, payments};
 use holdfast_service::control::{similar, transfers};
 use holdfast_service::envelopes::{contract_dates, dispatch, lifecycle, planned_sending};
 use holdfast_service::inspection;
+use holdfast_service::retention::store_holds;
 use holdfast_service::signing::{expiry, reminders};
 use holdfast_service::vault::certify_anew;
 use holdfast_service::vault::orphans;
@@ -394,6 +395,12 @@ impl RunnableJob for DeleteObject {
     }
 }
 
+impl RunnableJob for FollowHold {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        Ok(store_holds::follow(app, &job.org, &self.hold).await?)
+    }
+}
+
 impl RunnableJob for ReleaseRecord {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         Ok(inspection::releases::make(app, &job.org, &self.release).await?)
@@ -571,7 +578,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     }
 
     by_name! {
-        VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan SendPlanned WithdrawSubmission ArchiveTemplate DeleteObject
+        VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan SendPlanned WithdrawSubmission ArchiveTemplate DeleteObject FollowHold
         NoticeOfDate MailContractDate CheckFunding
         SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailOpenLink MailLinkHost MailSignIn AdvanceTransfer CompareRecords CheckTape DeleteTapeRows
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered MailNotSent

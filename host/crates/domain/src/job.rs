@@ -8,8 +8,8 @@ use super::clock::Timestamp;
 use super::envelope::KeptFile;
 use super::funding::FundingStage;
 use super::id::{
-    BatchId, EndpointId, EnvelopeId, IntentId, InvitationId, OpenLinkId, QuestionId, ReleaseId,
-    SignInId, TapeId, TemplateId, TransferId, UserId, ViewId,
+    BatchId, EndpointId, EnvelopeId, HoldId, IntentId, InvitationId, OpenLinkId, QuestionId,
+    ReleaseId, SignInId, TapeId, TemplateId, TransferId, UserId, ViewId,
 };
 
 /// Queue with its own number of slots.
@@ -202,6 +202,19 @@ pub struct DeleteObject {
 
 impl JobPayload for DeleteObject {
     const NAME: &'static str = "object.delete";
+    const RETRIES: RetryPolicy = RetryPolicy::Endless;
+}
+
+/// Makes the object store's own hold follow a legal hold.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FollowHold {
+    /// The legal hold.
+    pub hold: HoldId,
+}
+
+impl JobPayload for FollowHold {
+    const NAME: &'static str = "object.hold";
+    const QUEUE: JobQueue = JobQueue::Bulk;
     const RETRIES: RetryPolicy = RetryPolicy::Endless;
 }
 
@@ -603,6 +616,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<WithdrawSubmission>(),
     JobKind::of::<ArchiveTemplate>(),
     JobKind::of::<DeleteObject>(),
+    JobKind::of::<FollowHold>(),
     JobKind::of::<ReleaseRecord>(),
     JobKind::of::<AdvanceTransfer>(),
     JobKind::of::<CompareRecords>(),

@@ -2,6 +2,7 @@
 
 mod holds;
 mod paths;
+mod store_holds;
 
 use std::time::{Duration, Instant};
 
