@@ -110,7 +110,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     103 "0103_retention",
     104 "0104_log_witnesses",
     105 "0105_seal_states",
-    110 "0110_object_holds",
+    110 "0110_object_holds_and_reminders",
 ];
 
 /// Version of the row that serves as the lock.

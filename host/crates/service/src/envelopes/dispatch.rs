@@ -80,6 +80,7 @@ pub fn plan(
             phone: None,
             notify_by: None,
             locale: None,
+            time_zone: None,
             consumer: None,
         }],
         (None, None) => Vec::new(),

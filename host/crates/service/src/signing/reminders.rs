@@ -19,6 +19,7 @@ use holdfast_platform::events;
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::lookup;
 use holdfast_platform::organizations;
+use holdfast_platform::permits::legal_holds;
 use holdfast_platform::signers::invited_now;
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, mails};
 use holdfast_store::{WriteTransaction, envelopes, questions, signers};
@@ -71,9 +72,9 @@ pub async fn remind(
 /// Time after which a planned reminder looks again at what holds it up.
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);
 
-/// Sends reminder number `sent` of an envelope's plan, and plans the next one. Waits while the organization has quiet
-/// hours, while a question of a signer is open, and for signers who got a message a short time ago, such as those who
-/// just got the turn.
+/// Sends reminder number `sent` of an envelope's plan, and plans the next one. Waits while a legal hold covers the
+/// envelope, while a question of a signer is open, and for signers who have quiet hours or got a message a short time
+/// ago, such as those who just got the turn.
 pub async fn by_plan(
     core: &Core,
     org: &OrgId,
@@ -83,11 +84,6 @@ pub async fn by_plan(
     let now = core.clock.now();
     let later = NextStep::Again(now + LOOK_AGAIN);
     let settings = organizations::read(core, org).await?.settings;
-    let quiet = settings.quiet_hours.as_ref();
-    if let Some(end) = quiet.and_then(|quiet| quiet.end(&settings.dates.time_zone, now)) {
-        return Ok(NextStep::Again(end));
-    }
-
     let mut tx = core.store.begin().await?;
     let Some(mut envelope) = envelopes::lock(&mut tx, org, id).await? else {
         return Ok(NextStep::Done);
@@ -108,6 +104,10 @@ pub async fn by_plan(
     if questions::has_open(&mut tx, org, id).await? {
         return Ok(later);
     }
+    // A case has begun: people of the organization decide whether signers are still asked.
+    if legal_holds::on(&mut tx, &envelope).await?.is_some() {
+        return Ok(later);
+    }
     match lifecycle::decide(core, &envelope, EnvelopeTrigger::Remind).await {
         Ok(_) => {}
         // The rules of the organization can change.
@@ -120,8 +120,16 @@ pub async fn by_plan(
     let is_told =
         |signer: &&Signer| envelope.sending.send_email || signer.notify_by != SignerChannel::Email;
     // A message that no server has taken yet is on its way: the invitation of a signer whose turn has just come.
+    let quiet_until = |signer: &Signer| {
+        let zone = signer.time_zone.as_ref();
+        let zone = zone.unwrap_or(&settings.dates.time_zone);
+        settings.quiet_hours.as_ref()?.end(zone, now)
+    };
     let due_at = |signer: &Signer| match &signer.notice {
-        Some(notice) => planned.due(&signer.id, notice.at),
+        Some(notice) => {
+            let due = planned.due(&signer.id, notice.at);
+            quiet_until(signer).filter(|_| due <= now).unwrap_or(due)
+        }
         None => now + LOOK_AGAIN,
     };
     let waiting: Vec<&Signer> = invited_now(&envelope, &signers).filter(is_told).collect();
