@@ -27,7 +27,8 @@ use holdfast_domain::job::{
     MailLinkHost, MailNotSent, MailOpenLink, MailPartyInvitation, MailQuestion, MailReleaseRequest,
     MailReminder, MailSignIn, MailUndelivered, MailView, MailWithdrawal, NextStep, NoticeOfDate,
     PaidInSandbox, ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch, SendPlanned,
-    TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
+    TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WarnOfExpiry,
+    WithdrawSubmission,
 };
 use holdfast_domain::priority::PriorityClass;
 use holdfast_platform::error::CallbackError;
@@ -339,6 +340,12 @@ impl RunnableJob for RemindByPlan {
     }
 }
 
+impl RunnableJob for WarnOfExpiry {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        Ok(reminders::warn_of_expiry(app, &job.org, &self.envelope).await?)
+    }
+}
+
 impl RunnableJob for SendPlanned {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         let (locks, pages) = (&app.vault.locks, &app.pages);
@@ -578,7 +585,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     }
 
     by_name! {
-        VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan SendPlanned WithdrawSubmission ArchiveTemplate DeleteObject FollowHold
+        VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan WarnOfExpiry SendPlanned WithdrawSubmission ArchiveTemplate DeleteObject FollowHold
         NoticeOfDate MailContractDate CheckFunding
         SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailOpenLink MailLinkHost MailSignIn AdvanceTransfer CompareRecords CheckTape DeleteTapeRows
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered MailNotSent

@@ -107,6 +107,17 @@ impl JobPayload for RemindByPlan {
     const NAME: &'static str = "envelope.remind";
 }
 
+/// Warns the signers of an envelope that it expires.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WarnOfExpiry {
+    /// The envelope.
+    pub envelope: EnvelopeId,
+}
+
+impl JobPayload for WarnOfExpiry {
+    const NAME: &'static str = "envelope.expiry_warning";
+}
+
 /// Sends a draft at its planned time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SendPlanned {
@@ -609,6 +620,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<CertifyAnew>(),
     JobKind::of::<ArchiveSubmission>(),
     JobKind::of::<RemindByPlan>(),
+    JobKind::of::<WarnOfExpiry>(),
     JobKind::of::<SendPlanned>(),
     JobKind::of::<NoticeOfDate>(),
     JobKind::of::<MailContractDate>(),

@@ -1472,6 +1472,45 @@ async fn quiet_hours_count_in_the_time_zone_of_the_signer() {
     assert_eq!(refused.status, 422, "{}", refused.text());
 }
 
+/// Envelopes expire after thirty days. A later time limit is warned of again.
+#[tokio::test(flavor = "multi_thread")]
+async fn signers_are_warned_once_before_each_time_limit() {
+    let app = service().await;
+    let plan = json!({
+        "first_after_days": 90, "every_days": 90, "at_most": 0, "before_expiry_days": 3,
+    });
+    let more = json!({ "reminders": plan });
+    let id = sent(&app, &["Buyer"], json!([person("Buyer")]), more).await;
+    let warnings = async |app: &TestApp| {
+        let entries = ledger(app, &id).await;
+        let warnings = entries.into_iter();
+        let warnings = warnings.filter(|entry| entry["action"] == "envelope.expires_soon");
+        warnings.collect::<Vec<Value>>()
+    };
+
+    let early = app.as_of(DAY * 26).await;
+    tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+    assert_eq!(warnings(&early).await, [] as [Value; 0]);
+
+    let near = app.as_of(DAY * 28).await;
+    let warning = near.wait_for_entry(&id, "envelope.expires_soon").await;
+    assert_eq!(warning["reminded"], json!(["buyer@example.com"]));
+    let until = jiff::Timestamp::now().checked_add(jiff::SignedDuration::from_hours(40 * 24));
+    let extended = json!({ "expires_at": until.unwrap().to_string() });
+    let path = format!("/partner/envelopes/{id}/extend");
+    near.post(&path, extended).await.data(200);
+    assert_eq!(warnings(&near).await.len(), 1);
+
+    let again = app.as_of(DAY * 38).await;
+    for _ in 0..200 {
+        if warnings(&again).await.len() == 2 {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("the later time limit is not warned of");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plan_waits_for_the_end_of_a_legal_hold() {
     let app = service().await;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::envelopes::lifecycle;
-use crate::envelopes::reminders::{check, schedule, unschedule};
+use crate::envelopes::reminders::{check, schedule, schedule_warning, unschedule};
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, EnvelopeKind, Signer, SignerChannel, SignerStatus};
@@ -116,9 +116,6 @@ pub async fn by_plan(
     }
 
     let signers = signers::list(&mut tx, org, id).await?;
-    // Without mails, signers sign in person, apart from those who get text messages.
-    let is_told =
-        |signer: &&Signer| envelope.sending.send_email || signer.notify_by != SignerChannel::Email;
     // A message that no server has taken yet is on its way: the invitation of a signer whose turn has just come.
     let quiet_until = |signer: &Signer| {
         let zone = signer.time_zone.as_ref();
@@ -132,7 +129,7 @@ pub async fn by_plan(
         }
         None => now + LOOK_AGAIN,
     };
-    let waiting: Vec<&Signer> = invited_now(&envelope, &signers).filter(is_told).collect();
+    let waiting = told_now(&envelope, &signers);
     let (due, other): (Vec<&Signer>, Vec<&Signer>) = waiting
         .into_iter()
         .partition(|signer| due_at(signer) <= now);
@@ -154,6 +151,65 @@ pub async fn by_plan(
     envelope.updated_at = now;
     envelopes::set_metadata(&mut tx, &envelope).await?;
     schedule(&mut tx, &envelope, next).await?;
+    tx.commit().await?;
+
+    Ok(NextStep::Done)
+}
+
+/// Returns the signers who can sign now, and who are told so. Without mails, signers sign in person, apart from those who
+/// get text messages.
+fn told_now<'a>(envelope: &Envelope, signers: &'a [Signer]) -> Vec<&'a Signer> {
+    let is_told =
+        |signer: &&Signer| envelope.sending.send_email || signer.notify_by != SignerChannel::Email;
+    invited_now(envelope, signers).filter(is_told).collect()
+}
+
+/// Reminds the signers who can sign now that the envelope expires soon, once for each time limit.
+pub async fn warn_of_expiry(
+    core: &Core,
+    org: &OrgId,
+    id: &EnvelopeId,
+) -> Result<NextStep, ServiceError> {
+    let now = core.clock.now();
+    let settings = organizations::read(core, org).await?.settings;
+    let quiet = settings.quiet_hours.as_ref();
+    let quiet_until = quiet.and_then(|quiet| quiet.end(&settings.dates.time_zone, now));
+    let mut tx = core.store.begin().await?;
+    let Some(mut envelope) = envelopes::lock(&mut tx, org, id).await? else {
+        return Ok(NextStep::Done);
+    };
+
+    let planned = envelope.reminders().zip(envelope.expires_at);
+    let Some((mut planned, end)) = planned.filter(|_| envelope.status.is_out_for_signing()) else {
+        return Ok(NextStep::Done);
+    };
+    // A repeat after a crash finds that this time limit was warned of.
+    let is_over = end <= now || planned.warned_of == Some(end);
+    let Some(at) = planned.plan.warning(end).filter(|_| !is_over) else {
+        return Ok(NextStep::Done);
+    };
+    // The time limit was moved, or it is night.
+    if let Some(later) = quiet_until.into_iter().chain([at]).find(|at| *at > now) {
+        return Ok(NextStep::Again(later));
+    }
+    if legal_holds::on(&mut tx, &envelope).await?.is_some() {
+        return Ok(NextStep::Again(now + LOOK_AGAIN));
+    }
+
+    let signers = signers::list(&mut tx, org, id).await?;
+    let told = told_now(&envelope, &signers);
+    for signer in &told {
+        mails::remind(&mut tx, &envelope, signer, now).await?;
+    }
+    let emails: Vec<&str> = told.iter().map(|signer| signer.email.as_str()).collect();
+    let data = json!({ "expires_at": end, "reminded": emails });
+    let event = EventType::EnvelopeExpiresSoon;
+    events::record_and_emit(&mut tx, &envelope, "system", event, data, now).await?;
+
+    planned.warned_of = Some(end);
+    envelope.set_reminders(planned);
+    envelope.updated_at = now;
+    envelopes::set_metadata(&mut tx, &envelope).await?;
     tx.commit().await?;
 
     Ok(NextStep::Done)
@@ -195,6 +251,7 @@ pub async fn plan(
     if envelope.status.is_out_for_signing() {
         // The job itself finds out for whom the new times have passed.
         schedule(&mut tx, &envelope, now).await?;
+        schedule_warning(&mut tx, &envelope, now).await?;
     }
 
     let before = before.map(|planned| planned.plan);

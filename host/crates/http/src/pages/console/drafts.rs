@@ -768,10 +768,17 @@ fn reminder_fields(form: &FormView<'_>, envelope: &Envelope) -> Markup {
         }
         None => Default::default(),
     };
+    let before_expiry = plan.and_then(|plan| plan.before_expiry_days);
+    let before_expiry = before_expiry.map_or(String::new(), |days| days.to_string());
     let fields = [
         ("first_after_days", "settings-reminders-first", first),
         ("every_days", "settings-reminders-every", every),
         ("at_most", "settings-reminders-most", most),
+        (
+            "before_expiry_days",
+            "settings-reminders-expiry",
+            before_expiry,
+        ),
     ];
     html! {
         details.card open[form.is_refused() || plan.is_some()] {
@@ -865,8 +872,10 @@ fn details_of(draft: &Draft, form: &ConsoleForm) -> Value {
     if plan.iter().any(|name| !form.value(name).is_empty()) {
         // A number that is none is out of its range.
         let number = |name: &str| form.value(name).parse::<u8>().unwrap_or(u8::MAX);
-        let members = plan.map(|name| (name.to_owned(), json!(number(name))));
-        details["reminders"] = Value::Object(members.into_iter().collect());
+        let expiry = Some("before_expiry_days").filter(|name| !form.value(name).is_empty());
+        let members = plan.into_iter().chain(expiry);
+        let members = members.map(|name| (name.to_owned(), json!(number(name))));
+        details["reminders"] = Value::Object(members.collect());
     }
 
     if let Some(amount) = some("amount") {
