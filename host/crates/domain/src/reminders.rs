@@ -80,6 +80,9 @@ pub struct PlannedReminders {
     /// Time limit that signers were warned of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warned_of: Option<Timestamp>,
+    /// Signers who were warned of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warned: Vec<SignerId>,
 }
 
 impl PlannedReminders {
@@ -90,6 +93,7 @@ impl PlannedReminders {
             sent: 0,
             reminded: Vec::new(),
             warned_of: None,
+            warned: Vec::new(),
         }
     }
 

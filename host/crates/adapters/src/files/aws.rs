@@ -120,9 +120,16 @@ impl AwsClient {
         let url = format!("{}?object-lock", self.bucket);
         let answer = self
             .call("s3", Method::GET, &url, XML, &[], String::new())
-            .await?;
-        let answer = String::from_utf8_lossy(&answer);
-        Ok(answer.contains("<ObjectLockEnabled>Enabled</ObjectLockEnabled>"))
+            .await;
+        match answer {
+            Ok(answer) => {
+                let answer = String::from_utf8_lossy(&answer);
+                Ok(answer.contains("<ObjectLockEnabled>Enabled</ObjectLockEnabled>"))
+            }
+            // A bucket that never had Object Lock has no such configuration.
+            Err(FilesError::Gone) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Generates a 256-bit data key; returns it in plain and wrapped by KMS.
@@ -252,6 +259,9 @@ impl AwsClient {
         // Other refusals would be the same at the next try.
         if status.is_server_error() || status == http::StatusCode::TOO_MANY_REQUESTS {
             return Err(AwsCallFailure::Again(status.to_string()));
+        }
+        if status == http::StatusCode::NOT_FOUND && service == "s3" {
+            return Err(AwsCallFailure::Failed(FilesError::Gone));
         }
         if !status.is_success() {
             return Err(failed(&status.to_string()));

@@ -753,8 +753,8 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// [`FilesError::Aws`] if the store refuses: the bucket has no Object Lock, the permission is
-    /// missing, or the object is gone.
+    /// [`FilesError::Aws`] if the store refuses: the bucket has no Object Lock, or the permission is
+    /// missing. [`FilesError::Gone`] if there is no such object.
     pub async fn set_hold(&self, key: &str, is_held: bool) -> Result<(), FilesError> {
         let lock = self.lock.as_ref().filter(|_| self.sets_holds());
         let Some(lock) = lock else {
@@ -874,6 +874,13 @@ impl Files {
     pub async fn delete(&self, key: &str) -> Result<(), FilesError> {
         if self.rehearses {
             return Ok(());
+        }
+
+        // A bucket with Object Lock keeps the version behind the deletion, and no walk over the
+        // objects finds it any more: with a hold, its lifecycle could never remove it.
+        match self.set_hold(key, false).await {
+            Ok(()) | Err(FilesError::Gone | FilesError::Aws(_)) => {}
+            error => return error,
         }
         match self.in_time(self.store.delete(&Path::from(key))).await {
             // Deletes are retried by jobs, so a second delete must succeed.

@@ -24,8 +24,10 @@ const CHORE: &str = "store holds";
 const INTERVAL: Duration = Duration::from_secs(3600);
 /// Age up to which changes are looked at again: a ledger entry has the time before its commit.
 const OVERLAP: Duration = Duration::from_secs(3600);
-/// Records of one slice.
+/// Records of one slice of a walk over all of them.
 const SLICE: i64 = 48;
+/// Records of one slice of a walk that passes over those to which nothing happened.
+const SLICE_OF_CHANGES: i64 = 1_000;
 /// Records that are worked on at once.
 const AT_ONCE: usize = 8;
 
@@ -56,7 +58,11 @@ pub async fn queue_when_due(core: &Core) -> Result<(), ServiceError> {
     if !core.files.sets_holds() {
         return Ok(());
     }
-    // Read first: a claim writes, and most installations have no holds.
+    // Read first: a claim writes, and most rounds have nothing to claim.
+    let is_due = chores::due(&core.store, CHORE).await?;
+    if is_due.is_some_and(|at| at > now) {
+        return Ok(());
+    }
     let holds = rows::in_force(&mut *core.store.read().await?).await?;
     let next = now + core.config.sweep_interval.unwrap_or(INTERVAL);
     if holds.is_empty() || !chores::claim(&core.store, CHORE, now, next).await? {
@@ -89,9 +95,11 @@ pub async fn follow(core: &Core, org: &OrgId, id: &HoldId) -> Result<NextStep, S
 
     let before = hold.store.clone().unwrap_or_default();
     let after = before.walk.as_ref().map(|walk| &walk.after);
-    let slice = slice(core, &mut connection, &hold, after).await?;
+    let since = since(&hold, &before);
+    let limit = since.map_or(SLICE, |_| SLICE_OF_CHANGES);
+    let slice = slice(core, &mut connection, &hold, after, limit).await?;
     let last = slice.last().map(|record| record.envelope.clone());
-    let work = changed(&mut connection, slice, since(&hold, &before)).await?;
+    let work = changed(&mut connection, slice, since).await?;
     drop(connection);
 
     let mut lacking = before.walk.as_ref().map_or(0, |walk| walk.lacking);
@@ -105,6 +113,9 @@ pub async fn follow(core: &Core, org: &OrgId, id: &HoldId) -> Result<NextStep, S
     let began_at = before.walk.as_ref().map_or(now, |walk| walk.began_at);
     let step = if last.is_some() {
         NextStep::Again(now)
+    } else if hold.lifted.is_some() && lacking > 0 {
+        // The hourly walks are those of holds in force.
+        NextStep::Again(now + INTERVAL)
     } else {
         NextStep::Done
     };
@@ -126,8 +137,8 @@ pub async fn follow(core: &Core, org: &OrgId, id: &HoldId) -> Result<NextStep, S
 
     let mut tx = core.store.begin().await?;
     match rows::set_store_hold(&mut tx, &hold, &next).await {
-        // The hold was lifted meanwhile, or another worker has walked on.
-        Err(StoreError::Conflict) => return Ok(NextStep::Again(now)),
+        // The hold was lifted meanwhile, with a job of its own, or another worker has walked on.
+        Err(StoreError::Conflict) => return Ok(NextStep::Again(now + INTERVAL)),
         set => set?,
     }
     tx.commit().await?;
@@ -167,6 +178,7 @@ async fn slice(
     connection: &mut SqlConnection,
     hold: &LegalHold,
     after: Option<&EnvelopeId>,
+    limit: i64,
 ) -> Result<Vec<OwnedEnvelope>, StoreError> {
     let org = &hold.org;
     match hold.scope {
@@ -175,21 +187,21 @@ async fn slice(
             owned(connection, org, id.into_iter().collect()).await
         }
         HoldScope::Pool => {
-            let pooled = rows::pooled(connection, hold, after, SLICE).await?;
+            let pooled = rows::pooled(connection, hold, after, limit).await?;
             owned(connection, org, pooled).await
         }
         HoldScope::Customer => {
             let customer = Some(hold.subject.as_str());
-            rows::envelopes(connection, org, customer, after, SLICE).await
+            rows::envelopes(connection, org, customer, after, limit).await
         }
         HoldScope::Organization => {
-            let mut records = rows::envelopes(connection, org, None, after, SLICE).await?;
+            let mut records = rows::envelopes(connection, org, None, after, limit).await?;
             let filter = RecordFilter {
                 after: after.cloned(),
                 ..RecordFilter::of(ListedPart::Controller)
             };
             let dialect = core.store.dialect();
-            let listed = control::list(connection, dialect, org, &filter, SLICE).await?;
+            let listed = control::list(connection, dialect, org, &filter, limit).await?;
             let of_others = listed.into_iter().filter(|record| record.org != *org);
             records.extend(of_others.map(|record| OwnedEnvelope {
                 org: record.org,
@@ -198,7 +210,7 @@ async fn slice(
 
             // Both lists are newest first, and the older ones of both may be missing in the other.
             records.sort_by(|one, other| other.envelope.as_str().cmp(one.envelope.as_str()));
-            records.truncate(usize::try_from(SLICE).unwrap_or(usize::MAX));
+            records.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
             Ok(records)
         }
     }
@@ -260,7 +272,8 @@ async fn set(core: &Core, record: &OwnedEnvelope, is_held: bool) -> Result<u64, 
     let owner = record.envelope.as_str();
     for key in core.files.of_record(&record.org, owner).await? {
         match core.files.set_hold(&key, is_held).await {
-            Ok(()) => {}
+            // An object that was deleted meanwhile needs no hold.
+            Ok(()) | Err(FilesError::Gone) => {}
             // It would refuse again; the next walk tries again, and `doctor` reports the number.
             Err(error @ FilesError::Aws(_)) => {
                 lacking += 1;
@@ -333,6 +346,6 @@ pub async fn check(core: &Core) -> Result<String, String> {
 }
 
 fn is_s3(core: &Core) -> bool {
-    let url = core.config.storage_url.as_deref();
+    let url = core.config.storage_url();
     url.is_some_and(|url| url.starts_with("s3://"))
 }

@@ -14,6 +14,7 @@ use holdfast_domain::envelope::{Envelope, EnvelopeKind, Signer, SignerChannel, S
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::{EnvelopeId, OrgId};
 use holdfast_domain::job::NextStep;
+use holdfast_domain::organization::OrgSettings;
 use holdfast_domain::reminders::{PlannedReminders, ReminderPlan};
 use holdfast_platform::events;
 use holdfast_platform::idempotency::ResponseRecorder;
@@ -100,32 +101,17 @@ pub async fn by_plan(
     if envelope.expires_at.is_some_and(|at| at <= now) {
         return Ok(later);
     }
-    // The envelope waits for the sender, who has not answered a question of a signer who still has to sign.
-    if questions::has_open(&mut tx, org, id).await? {
+    if is_held_up(core, &mut tx, &envelope).await? {
         return Ok(later);
-    }
-    // A case has begun: people of the organization decide whether signers are still asked.
-    if legal_holds::on(&mut tx, &envelope).await?.is_some() {
-        return Ok(later);
-    }
-    match lifecycle::decide(core, &envelope, EnvelopeTrigger::Remind).await {
-        Ok(_) => {}
-        // The rules of the organization can change.
-        Err(ServiceError::Refused(_)) => return Ok(later),
-        Err(error) => return Err(error),
     }
 
     let signers = signers::list(&mut tx, org, id).await?;
     // A message that no server has taken yet is on its way: the invitation of a signer whose turn has just come.
-    let quiet_until = |signer: &Signer| {
-        let zone = signer.time_zone.as_ref();
-        let zone = zone.unwrap_or(&settings.dates.time_zone);
-        settings.quiet_hours.as_ref()?.end(zone, now)
-    };
     let due_at = |signer: &Signer| match &signer.notice {
         Some(notice) => {
             let due = planned.due(&signer.id, notice.at);
-            quiet_until(signer).filter(|_| due <= now).unwrap_or(due)
+            let quiet = quiet_until(&settings, signer, now);
+            quiet.filter(|_| due <= now).unwrap_or(due)
         }
         None => now + LOOK_AGAIN,
     };
@@ -164,7 +150,36 @@ fn told_now<'a>(envelope: &Envelope, signers: &'a [Signer]) -> Vec<&'a Signer> {
     invited_now(envelope, signers).filter(is_told).collect()
 }
 
-/// Reminds the signers who can sign now that the envelope expires soon, once for each time limit.
+/// Returns the end of the quiet hours that a signer has now, in the signer's time zone or that of the organization.
+fn quiet_until(settings: &OrgSettings, signer: &Signer, now: Timestamp) -> Option<Timestamp> {
+    let zone = signer.time_zone.as_ref();
+    let zone = zone.unwrap_or(&settings.dates.time_zone);
+    settings.quiet_hours.as_ref()?.end(zone, now)
+}
+
+/// Whether signers get no messages of a plan for now.
+async fn is_held_up(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+) -> Result<bool, ServiceError> {
+    // The envelope waits for the sender, who has not answered a question of a signer who still has to sign.
+    if questions::has_open(tx, &envelope.org, &envelope.id).await? {
+        return Ok(true);
+    }
+    // A case has begun: people of the organization decide whether signers are still asked.
+    if legal_holds::on(tx, envelope).await?.is_some() {
+        return Ok(true);
+    }
+    match lifecycle::decide(core, envelope, EnvelopeTrigger::Remind).await {
+        Ok(_) => Ok(false),
+        // The rules of the organization can change.
+        Err(ServiceError::Refused(_)) => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reminds the signers who can sign now that the envelope expires soon, each of them once for each time limit.
 pub async fn warn_of_expiry(
     core: &Core,
     org: &OrgId,
@@ -172,8 +187,6 @@ pub async fn warn_of_expiry(
 ) -> Result<NextStep, ServiceError> {
     let now = core.clock.now();
     let settings = organizations::read(core, org).await?.settings;
-    let quiet = settings.quiet_hours.as_ref();
-    let quiet_until = quiet.and_then(|quiet| quiet.end(&settings.dates.time_zone, now));
     let mut tx = core.store.begin().await?;
     let Some(mut envelope) = envelopes::lock(&mut tx, org, id).await? else {
         return Ok(NextStep::Done);
@@ -183,36 +196,50 @@ pub async fn warn_of_expiry(
     let Some((mut planned, end)) = planned.filter(|_| envelope.status.is_out_for_signing()) else {
         return Ok(NextStep::Done);
     };
-    // A repeat after a crash finds that this time limit was warned of.
-    let is_over = end <= now || planned.warned_of == Some(end);
-    let Some(at) = planned.plan.warning(end).filter(|_| !is_over) else {
+    let Some(at) = planned.plan.warning(end).filter(|_| end > now) else {
         return Ok(NextStep::Done);
     };
-    // The time limit was moved, or it is night.
-    if let Some(later) = quiet_until.into_iter().chain([at]).find(|at| *at > now) {
-        return Ok(NextStep::Again(later));
+    // The time limit was moved.
+    if at > now {
+        return Ok(NextStep::Again(at));
     }
-    if legal_holds::on(&mut tx, &envelope).await?.is_some() {
+    if is_held_up(core, &mut tx, &envelope).await? {
         return Ok(NextStep::Again(now + LOOK_AGAIN));
     }
 
-    let signers = signers::list(&mut tx, org, id).await?;
-    let told = told_now(&envelope, &signers);
-    for signer in &told {
-        mails::remind(&mut tx, &envelope, signer, now).await?;
+    // A repeat after a crash finds who was warned of this time limit.
+    if planned.warned_of != Some(end) {
+        planned.warned_of = Some(end);
+        planned.warned.clear();
     }
-    let emails: Vec<&str> = told.iter().map(|signer| signer.email.as_str()).collect();
+    let signers = signers::list(&mut tx, org, id).await?;
+    let mut waiting = told_now(&envelope, &signers);
+    waiting.retain(|signer| !planned.warned.contains(&signer.id));
+    let quiet = |signer: &Signer| quiet_until(&settings, signer, now);
+    let (asleep, due): (Vec<&Signer>, Vec<&Signer>) = waiting
+        .into_iter()
+        .partition(|signer| quiet(signer).is_some());
+    let next = asleep.into_iter().filter_map(quiet).min();
+    let next = next.map_or(NextStep::Done, NextStep::Again);
+    if due.is_empty() {
+        return Ok(next);
+    }
+
+    for signer in &due {
+        mails::remind(&mut tx, &envelope, signer, now).await?;
+        planned.warned.push(signer.id.clone());
+    }
+    let emails: Vec<&str> = due.iter().map(|signer| signer.email.as_str()).collect();
     let data = json!({ "expires_at": end, "reminded": emails });
     let event = EventType::EnvelopeExpiresSoon;
     events::record_and_emit(&mut tx, &envelope, "system", event, data, now).await?;
 
-    planned.warned_of = Some(end);
     envelope.set_reminders(planned);
     envelope.updated_at = now;
     envelopes::set_metadata(&mut tx, &envelope).await?;
     tx.commit().await?;
 
-    Ok(NextStep::Done)
+    Ok(next)
 }
 
 /// Changes the plan of an unfinished envelope. Reminders that were sent count.

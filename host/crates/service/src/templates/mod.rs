@@ -610,14 +610,6 @@ pub async fn change(
 
     template.external_id = request.external_id.or(template.external_id);
     template.may_decline = request.may_decline.unwrap_or(template.may_decline);
-    if let FieldPatch::Set(plan) = &request.reminders
-        && let Some((member, range)) = plan.problem()
-    {
-        let path = ["reminders", member];
-        let why = format!("{member} is out of its range");
-        let issue = ValidationIssue::new("out_of_range", &path, range, "another number", why);
-        return Err(ServiceError::Invalid(vec![issue]));
-    }
     request.reminders.apply(&mut template.reminders);
     template.updated_at = core.clock.now();
     templates::rename(&mut tx, &template, template.updated_at).await?;

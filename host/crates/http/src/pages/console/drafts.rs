@@ -869,10 +869,10 @@ fn details_of(draft: &Draft, form: &ConsoleForm) -> Value {
     }
 
     let plan = ["first_after_days", "every_days", "at_most"];
-    if plan.iter().any(|name| !form.value(name).is_empty()) {
+    let expiry = Some("before_expiry_days").filter(|name| !form.value(name).is_empty());
+    if expiry.is_some() || plan.iter().any(|name| !form.value(name).is_empty()) {
         // A number that is none is out of its range.
         let number = |name: &str| form.value(name).parse::<u8>().unwrap_or(u8::MAX);
-        let expiry = Some("before_expiry_days").filter(|name| !form.value(name).is_empty());
         let members = plan.into_iter().chain(expiry);
         let members = members.map(|name| (name.to_owned(), json!(number(name))));
         details["reminders"] = Value::Object(members.collect());

@@ -288,11 +288,7 @@ fn reminders_of(form: &ConsoleForm) -> Value {
     let number = |name: &str| value(name).parse::<u8>().unwrap_or(u8::MAX);
     let plan = ["first_after_days", "every_days", "at_most"];
     let expiry = Some("before_expiry_days").filter(|name| !value(name).is_empty());
-    let reminders = if plan
-        .iter()
-        .chain(&expiry)
-        .all(|name| value(name).is_empty())
-    {
+    let reminders = if expiry.is_none() && plan.iter().all(|name| value(name).is_empty()) {
         Value::Null
     } else {
         json!(
