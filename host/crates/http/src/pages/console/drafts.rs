@@ -21,6 +21,7 @@ use super::templates::{show_again, variable_field};
 use crate::error::HttpError;
 use crate::middleware::extract::{MultipartForm, valid};
 use holdfast_adapters::texts::Texts;
+use holdfast_domain::dates::ZoneName;
 use holdfast_domain::envelope::{
     Envelope, Recipient, RecipientKind, Signer, SignerAccess, SignerKind,
 };
@@ -41,7 +42,7 @@ use holdfast_service::templates::variables::VariableValues;
 /// Most people of each kind, as in the API.
 const PEOPLE: usize = 50;
 /// Controls of a signer, each with the number of its row.
-const OF_SIGNER: [&str; 14] = [
+const OF_SIGNER: [&str; 15] = [
     "name",
     "email",
     "role",
@@ -53,6 +54,7 @@ const OF_SIGNER: [&str; 14] = [
     "kind",
     "notify_by",
     "consumer",
+    "time_zone",
     "witness_of",
     "same_device",
     "group",
@@ -374,6 +376,7 @@ fn signer_row(
     let asked = ACCESS.map(|(access, text)| (access.as_str().to_owned(), texts.text(text)));
     let locale = signer.and_then(|signer| signer.locale);
     let consumer = signer.and_then(|signer| signer.consumer);
+    let zone = signer.and_then(|signer| signer.time_zone.as_ref());
     let of_programs = [
         (
             "notify_by",
@@ -383,6 +386,7 @@ fn signer_row(
             "consumer",
             consumer.map_or("", |one| if one { "true" } else { "false" }),
         ),
+        ("time_zone", zone.map_or("", ZoneName::as_str)),
     ];
     let is_special = |signer: &Signer| {
         signer.access != SignerAccess::None
