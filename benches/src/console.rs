@@ -1,12 +1,17 @@
-//! Pages of the console with 100,000 envelopes of one organization.
+//! Pages of the console, and the daily run of retention, with 100,000 envelopes of one organization.
 
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
+use holdfast::config::Config;
 use holdfast::domain::clock::Clock;
 use holdfast::domain::envelope::{
     Envelope, EnvelopeKind, EnvelopeStatus, Signer, SignerNotice, SignerStatus,
 };
 use holdfast::domain::id::OrgId;
+use holdfast::domain::retention::{EndEvent, RetentionSchedule};
+use holdfast::retention;
+use holdfast::store::retention::{OwnedSchedules, set_schedules};
 use holdfast::store::{SqlDialect, Store, customers, envelopes, signers};
 
 use crate::Failure;
@@ -46,17 +51,24 @@ pub fn run() -> Result<(), Failure> {
         .map_err(|_| "no PostgreSQL: run this with `make bench`")?;
     heading("Pages of the console, 100,000 envelopes of one organization");
     let mut table = ReportTable::new(&["database, page", "pages/s", "p50 ms", "p99 ms"]);
+    let mut runs = ReportTable::new(&["daily run of retention", "s", "commits"]);
     let runtime = tokio::runtime::Runtime::new()?;
     for kind in ["SQLite", "PostgreSQL"] {
-        runtime.block_on(measure(&mut table, kind, &server))?;
+        runtime.block_on(measure((&mut table, &mut runs), kind, &server))?;
     }
 
     table.print();
-    println!("\n{PEOPLE} people at once. Goal: p99 of each list at most 100 ms.");
+    println!("\n{PEOPLE} people at once. Goal: p99 of each list at most 100 ms.\n");
+    runs.print();
+    println!("\nNo record is due. Goal: at most 60 s, and nothing is written.");
     Ok(())
 }
 
-async fn measure(table: &mut ReportTable, kind: &str, server: &str) -> Result<(), Failure> {
+async fn measure(
+    (table, runs): (&mut ReportTable, &mut ReportTable),
+    kind: &str,
+    server: &str,
+) -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
     let url = database(kind, server, "console", folder.path()).await?;
     let partner = PartnerClient::start_with(folder.path(), &url, &SETTINGS)?;
@@ -79,7 +91,50 @@ async fn measure(table: &mut ReportTable, kind: &str, server: &str) -> Result<()
         ]);
     }
 
-    partner.server.stop()
+    partner.server.stop()?;
+    let (took, commits) = daily_run(folder.path(), &url, &partner.org).await?;
+    runs.row([
+        kind.to_owned(),
+        format!("{:.2}", took.as_secs_f64()),
+        commits.to_string(),
+    ]);
+    Ok(())
+}
+
+/// Judges all envelopes by a schedule for each event. Returns the time, and the number of commits.
+async fn daily_run(folder: &Path, url: &str, org: &OrgId) -> Result<(Duration, u64), Failure> {
+    let app = holdfast::start::start(Config {
+        data_dir: folder.to_owned(),
+        database_url: Some(url.to_owned()),
+        ..Config::default()
+    })
+    .await?;
+    let schedules = EndEvent::ALL.iter().map(|event| RetentionSchedule {
+        name: event.to_string(),
+        kind: None,
+        jurisdiction: None,
+        event: *event,
+        keep_months: 84,
+    });
+    let owned = OwnedSchedules {
+        org: org.clone(),
+        schedules: schedules.collect(),
+        changed_by: "bench".to_owned(),
+        changed_at: app.clock.now(),
+    };
+    let mut tx = app.store.begin().await?;
+    set_schedules(&mut tx, &owned).await?;
+    tx.commit().await?;
+
+    let (begin, before) = (Instant::now(), app.store.commits());
+    let proposed = retention::propose(&app).await?;
+    let (took, commits) = (begin.elapsed(), app.store.commits() - before);
+    if proposed > 0 {
+        return Err(format!("{proposed} records are due").into());
+    }
+    app.store.close().await;
+
+    Ok((took, commits))
 }
 
 /// Adds envelopes in the states of a dealer: most are vaulted, and some signers cannot be reached.

@@ -9,7 +9,7 @@
 //! | `facts` | facts of a contract, funding checks, and tapes of up to a million rows over stored facts |
 //! | `partner` | cost of credentials, limits and records; duration of creates; memory of uploads |
 //! | `signing` | waiting time of a signer, alone and among a hundred |
-//! | `console` | latency of lists with 100,000 envelopes of one organization |
+//! | `console` | latency of lists with 100,000 envelopes of one organization, and the daily run of retention over them |
 //! | `webhooks` | latency and cost of deliveries, and the effect of a slow receiver on others |
 //! | `bulk` | batches compared with single creates, and their effect on other requests |
 //! | `neighbours` | latency of a quiet tenant while another tenant or a crowd attacks |

@@ -998,6 +998,7 @@ settings-reminders-hint = يُذكَّر الموقّعون الذين لم يو
 settings-reminders-first = عدد الأيام حتى التذكير الأول
 settings-reminders-every = عدد الأيام حتى كل تذكير تالٍ
 settings-reminders-most = الحد الأقصى لكل مستند
+settings-reminders-expiry = تذكير إضافي قبل انتهاء المهلة بهذا العدد من الأيام
 settings-quiet-from = لا تذكيرات من
 settings-quiet-until = حتى
 settings-brand-name = الاسم الذي يراه الموقّعون

@@ -979,6 +979,7 @@ settings-reminders-hint = Wer nicht unterschreibt, wird ohne Ihr Zutun erinnert.
 settings-reminders-first = Tage bis zur ersten Erinnerung
 settings-reminders-every = Tage bis zu jeder weiteren
 settings-reminders-most = Höchstens, je Dokument
+settings-reminders-expiry = Eine weitere, so viele Tage vor Fristende
 settings-quiet-from = Keine Erinnerungen von
 settings-quiet-until = Bis
 settings-brand-name = Name, den Unterzeichnende sehen

@@ -986,6 +986,7 @@ settings-reminders-hint = Signers who do not sign are reminded without your doin
 settings-reminders-first = Days until the first reminder
 settings-reminders-every = Days until each further one
 settings-reminders-most = At most, for each document
+settings-reminders-expiry = One more, so many days before the time limit
 settings-quiet-from = No reminders from
 settings-quiet-until = Until
 settings-brand-name = Name that signers see

@@ -979,6 +979,7 @@ settings-reminders-hint = Quien no firma recibe recordatorios sin que usted haga
 settings-reminders-first = Días hasta el primer recordatorio
 settings-reminders-every = Días hasta cada uno de los siguientes
 settings-reminders-most = Como máximo, por documento
+settings-reminders-expiry = Uno más, tantos días antes del plazo
 settings-quiet-from = Sin recordatorios desde
 settings-quiet-until = Hasta
 settings-brand-name = Nombre que ven los firmantes

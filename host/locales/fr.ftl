@@ -979,6 +979,7 @@ settings-reminders-hint = Les signataires qui ne signent pas reçoivent des rapp
 settings-reminders-first = Jours avant le premier rappel
 settings-reminders-every = Jours avant chaque rappel suivant
 settings-reminders-most = Au plus, par document
+settings-reminders-expiry = Un de plus, ce nombre de jours avant la date limite
 settings-quiet-from = Pas de rappel à partir de
 settings-quiet-until = Jusqu’à
 settings-brand-name = Nom que voient les signataires

@@ -979,6 +979,7 @@ settings-reminders-hint = Quem não assina recebe lembretes sem que você precis
 settings-reminders-first = Dias até o primeiro lembrete
 settings-reminders-every = Dias até cada um dos seguintes
 settings-reminders-most = No máximo, por documento
+settings-reminders-expiry = Mais um, tantos dias antes do prazo
 settings-quiet-from = Sem lembretes a partir de
 settings-quiet-until = Até
 settings-brand-name = Nome que os signatários veem

@@ -969,6 +969,7 @@ settings-reminders-hint = 系统会自动提醒尚未签署的人。未填写数
 settings-reminders-first = 首次提醒前的天数
 settings-reminders-every = 之后每次提醒间隔的天数
 settings-reminders-most = 每份文件最多次数
+settings-reminders-expiry = 期限前几天再提醒一次
 settings-quiet-from = 免打扰开始时间
 settings-quiet-until = 结束时间
 settings-brand-name = 签署人看到的名称

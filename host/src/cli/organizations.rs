@@ -38,7 +38,7 @@ pub enum OrganizationCommand {
     },
     /// List organizations.
     List,
-    /// Change settings: auto_vault=true, envelope_ttl_days=30, payment={…}, components={…}, brand={…}, embed_origins=[…], return_origins=[…], dates={…}, language=es, consent={…}, consumer_disclosure={…}, signature_wording={…}, require_access_demonstration=true, require_all_pages_shown=true, chattel_paper_jurisdiction=US-DE, component_changes={…}, refuse_unsigned_roles=true, active_content=remove, reminders={…}, quiet_hours={…}, reply_to=documents@example.com, link_host=null, funding=enforce, tape_retention_days=365.
+    /// Change settings: auto_vault=true, envelope_ttl_days=30, payment={…}, components={…}, brand={…}, embed_origins=[…], return_origins=[…], dates={…}, language=es, consent={…}, consumer_disclosure={…}, signature_wording={…}, require_access_demonstration=true, require_all_pages_shown=true, chattel_paper_jurisdiction=US-DE, component_changes={…}, refuse_unsigned_roles=true, active_content=remove, reminders={…}, quiet_hours={…}, reply_to=documents@example.com, link_host=null, funding=enforce, tape_retention_days=365, contract_dates=[…].
     Set {
         #[arg(value_parser = org_id)]
         org: OrgId,
@@ -431,7 +431,7 @@ mod tests {
         let error = set("auto_vualt=true").unwrap_err();
         assert!(
             error.contains(
-                "auto_vault, payment, envelope_ttl_days, components, brand, embed_origins, dates, return_origins, language, consent, consumer_disclosure, signature_wording, require_access_demonstration, require_all_pages_shown, chattel_paper_jurisdiction, component_changes, single_sign_on, refuse_unsigned_roles, active_content, reminders, quiet_hours, reply_to, link_host, funding, tape_retention_days"
+                "auto_vault, payment, envelope_ttl_days, components, brand, embed_origins, dates, return_origins, language, consent, consumer_disclosure, signature_wording, require_access_demonstration, require_all_pages_shown, chattel_paper_jurisdiction, component_changes, single_sign_on, refuse_unsigned_roles, active_content, reminders, quiet_hours, reply_to, link_host, funding, tape_retention_days, contract_dates"
             ),
             "{error}"
         );

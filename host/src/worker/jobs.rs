@@ -21,13 +21,14 @@ use holdfast_base::traces;
 use holdfast_domain::envelope::KeptFile;
 use holdfast_domain::job::{
     AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CheckFunding, CheckTape,
-    CompareRecords, DeleteObject, DeleteTapeRows, ExecuteSubmission, FollowSubmission, JobKind,
-    JobPayload, JobQueue, MailAccessCode, MailAnswer, MailCompletion, MailContractDate,
+    CompareRecords, DeleteObject, DeleteTapeRows, ExecuteSubmission, FollowHold, FollowSubmission,
+    JobKind, JobPayload, JobQueue, MailAccessCode, MailAnswer, MailCompletion, MailContractDate,
     MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation, MailLater,
     MailLinkHost, MailNotSent, MailOpenLink, MailPartyInvitation, MailQuestion, MailReleaseRequest,
     MailReminder, MailSignIn, MailUndelivered, MailView, MailWithdrawal, NextStep, NoticeOfDate,
     PaidInSandbox, ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch, SendPlanned,
-    TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WithdrawSubmission,
+    TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WarnOfExpiry,
+    WithdrawSubmission,
 };
 use holdfast_domain::priority::PriorityClass;
 use holdfast_platform::error::CallbackError;
@@ -38,6 +39,7 @@ use holdfast_platform::{Caller, ServiceError, payments};
 use holdfast_service::control::{similar, transfers};
 use holdfast_service::envelopes::{contract_dates, dispatch, lifecycle, planned_sending};
 use holdfast_service::inspection;
+use holdfast_service::retention::store_holds;
 use holdfast_service::signing::{expiry, reminders};
 use holdfast_service::vault::certify_anew;
 use holdfast_service::vault::orphans;
@@ -338,6 +340,12 @@ impl RunnableJob for RemindByPlan {
     }
 }
 
+impl RunnableJob for WarnOfExpiry {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        Ok(reminders::warn_of_expiry(app, &job.org, &self.envelope).await?)
+    }
+}
+
 impl RunnableJob for SendPlanned {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         let (locks, pages) = (&app.vault.locks, &app.pages);
@@ -391,6 +399,12 @@ impl RunnableJob for DeleteObject {
         app.files.delete(&self.key).await?;
         faults::pass("deleted");
         Ok(NextStep::Done)
+    }
+}
+
+impl RunnableJob for FollowHold {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        Ok(store_holds::follow(app, &job.org, &self.hold).await?)
     }
 }
 
@@ -571,7 +585,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     }
 
     by_name! {
-        VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan SendPlanned WithdrawSubmission ArchiveTemplate DeleteObject
+        VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan WarnOfExpiry SendPlanned WithdrawSubmission ArchiveTemplate DeleteObject FollowHold
         NoticeOfDate MailContractDate CheckFunding
         SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailOpenLink MailLinkHost MailSignIn AdvanceTransfer CompareRecords CheckTape DeleteTapeRows
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered MailNotSent

@@ -17,6 +17,7 @@ use holdfast_platform::{
     ServiceError, access, idempotency, kba, link_hosts, payments, request_log,
 };
 use holdfast_service::control::transfers;
+use holdfast_service::retention::store_holds;
 use holdfast_service::signing::drawings;
 use holdfast_service::signing::expiry;
 use holdfast_service::signing::provider_poll;
@@ -85,8 +86,8 @@ pub(super) async fn run(app: App, node: Arc<NodeRun>, stop: CancellationToken) {
     }
 }
 
-/// Verifies the vault, removes orphaned objects, proposes records that are due and checks hosts of signing links. These
-/// tasks are slow, so they have a loop of their own.
+/// Verifies the vault, removes orphaned objects, proposes records that are due, lets the object store follow legal holds and
+/// checks hosts of signing links. These tasks are slow, so they have a loop of their own.
 pub(super) async fn sweep(app: App, stop: CancellationToken) {
     let period = app.config.sweep_interval.unwrap_or(PERIOD);
     while !stop.is_cancelled() {
@@ -109,6 +110,10 @@ pub(super) async fn sweep(app: App, stop: CancellationToken) {
 
         if let Err(error) = retention::propose_when_due(&app.at(PriorityClass::Batch)).await {
             tracing::error!(%error, "records that are due could not be proposed");
+        }
+
+        if let Err(error) = store_holds::queue_when_due(&app).await {
+            tracing::error!(%error, "new objects of held records could not be searched");
         }
 
         if let Err(error) = link_hosts::check_when_due(&app, &stop).await {

@@ -11,5 +11,6 @@ pub mod main_job;
 mod nodes;
 mod parties;
 mod phone;
+mod seal_drills;
 mod truth_matrix;
 mod webhook_drills;

@@ -1,5 +1,6 @@
 //! Seals that outlive their certificates: validation data, time stamps over documents, and their renewal.
 
+use std::io::{Cursor, Read as _};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -10,9 +11,9 @@ use holdfast::store::chores;
 use serde_json::Value;
 
 use super::seals::{authoritative_copy, paper};
-use crate::support::authority::FakeTimestampAuthority;
+use crate::support::authority::{FakeTimestampAuthority, with_clock};
 use crate::support::revocation::{FakeCertificateAuthority, RevocationBehaviour};
-use crate::support::{TestApp, operator_output, pdf, release_form, verifier_output};
+use crate::support::{TestApp, operator_output, pdf, release_form, verifier_output_at};
 
 const DAY: Duration = Duration::from_secs(86_400);
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
@@ -244,22 +245,74 @@ async fn a_seal_is_provable_after_five_and_after_fifteen_years() {
     // Without the second time stamp, nothing shows that the first one was made in time.
     let report = pdf::long_term(&whole, 15 * YEAR, &roots, &lists, None);
     assert_ne!(report["verdict"], "AdESPassed.OK", "{report}");
+}
 
+/// Readers of 2041 have a bundle of today and the roots. The authority that certified the sealing key has ended, and they
+/// distrust SHA-256 from 2040 on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bundle_of_today_is_verified_in_2041() {
+    let then: jiff::Timestamp = "2041-07-01T00:00:00Z".parse().unwrap();
+    let ahead = then.duration_since(jiff::Timestamp::now()).unsigned_abs();
+    let manner = RevocationBehaviour::Right;
+    let ending = ahead.as_secs() / DAY.as_secs() - 1_000;
+    let seals = FakeCertificateAuthority::start_for("Example Root", "sha256", manner, ending);
+    let times = FakeCertificateAuthority::start_with("Example Time Root", "sha512", manner);
+    let (seals, times) = (seals.await, times.await);
+    let world = World {
+        stamps: FakeTimestampAuthority::certified_by(&times, 20 * 365).await,
+        seals,
+        times,
+        folder: tempfile::tempdir().unwrap(),
+    };
+
+    let mut settings = world.settings("seals", 730);
+    settings.timestamp_digest = Some(DigestAlgorithm::Sha512);
+    let configure = |config: &mut Config| {
+        config.seal = settings;
+        quick(config);
+    };
+    let app = TestApp::with(configure, OrgSettings::default()).await;
+    let id = app.vaulted_envelope().await;
+    wait_for(&app, &id, |seal| seal["level"] == "B-LTA").await;
     let release = format!("/partner/envelopes/{id}/vault-out");
-    later.post(&release, release_form()).await.data(200);
-    let bundle = later.get(&format!("/partner/envelopes/{id}/bundle")).await;
+    app.post(&release, release_form()).await.data(200);
+    let bundle = app.get(&format!("/partner/envelopes/{id}/bundle")).await;
+    let key = app.ledger_key().await;
+    let root = world.seals.root();
+    let ended = with_clock("openssl", ahead)
+        .args(["x509", "-noout", "-checkend", "0", "-in"])
+        .arg(&root)
+        .output();
+    assert!(!ended.unwrap().status.success(), "the signing CA has ended");
+
     let file = world.folder.path().join("bundle.zip");
-    std::fs::write(&file, bundle.bytes).unwrap();
-    let key = later.ledger_key().await;
-    let verified = verifier_output(file.to_str().unwrap(), &["--key", &key]);
+    std::fs::write(&file, &bundle.bytes).unwrap();
+    let trust = world.trust(&[&world.times]);
+    let arguments = ["--key", &key, "--timestamp-trust", trust.to_str().unwrap()];
+    let verified = verifier_output_at(ahead, file.to_str().unwrap(), &arguments);
     let report: Value = serde_json::from_slice(&verified.stdout).unwrap();
     assert_eq!(report["verdict"], "VALID", "{report}");
-    let checks = report["checks"].as_array().unwrap();
-    let check = checks
-        .iter()
-        .find(|check| check["check"] == "long-term seal");
+    let mut checks = report["checks"].as_array().unwrap().iter();
+    let check = checks.find(|check| check["check"] == "long-term seal");
     let said = check.unwrap()["detail"].as_str().unwrap();
-    assert!(said.ends_with("time stamps over the document: 2"), "{said}");
+    assert!(said.ends_with("time stamps over the document: 1"), "{said}");
+
+    // `cat authoritative.pdf seal-updates.bin`, as docs/decisions/0068 states.
+    let mut zip = zip::ZipArchive::new(Cursor::new(bundle.bytes)).unwrap();
+    let mut whole = Vec::new();
+    for name in ["authoritative.pdf", "seal-updates.bin"] {
+        let mut part = zip.by_name(name).unwrap();
+        part.read_to_end(&mut whole).unwrap();
+    }
+    let (roots, lists) = ([root, world.times.root()], [world.times.list_of(ahead)]);
+    for distrusted in [None, Some(("sha256", 2040))] {
+        passes(&pdf::long_term(&whole, ahead, &roots, &lists, distrusted));
+    }
+    // A reader that distrusts the algorithm of the time stamp itself has nothing left to believe.
+    let report = pdf::long_term(&whole, ahead, &roots, &lists, Some(("sha512", 2040)));
+    assert_ne!(report["verdict"], "AdESPassed.OK", "{report}");
+    let said = pdf::signatures_at(&whole, ahead);
+    assert!(said.contains("Signature is Valid."), "{said}");
 }
 
 /// The installation was switched off when the time stamp should have been renewed.

@@ -261,12 +261,17 @@ pub fn openssl_ahead(folder: &Path, ahead: Duration, arguments: &[&str]) {
 /// Returns a command that sees a clock that is ahead.
 pub fn with_clock(program: impl AsRef<std::ffi::OsStr>, ahead: Duration) -> Command {
     let mut command = Command::new(program);
+    set_clock(&mut command, ahead);
+    command
+}
+
+/// Shows a command a clock that is ahead.
+pub fn set_clock(command: &mut Command, ahead: Duration) {
     if !ahead.is_zero() {
         command
             .env("LD_PRELOAD", libfaketime())
             .env("FAKETIME", format!("+{}", ahead.as_secs()));
     }
-    command
 }
 
 /// Returns the library that shows programs another time.

@@ -1,9 +1,11 @@
 //! The operator's tool.
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::Value;
 
+use super::authority::set_clock;
 use super::{SETTINGS, TestApp};
 
 impl TestApp {
@@ -63,6 +65,11 @@ pub fn verifier_output(bundle: &str, more: &[&str]) -> std::process::Output {
     run_verifier(&["--json", bundle], more)
 }
 
+/// Like [`verifier_output`], with a clock that is ahead.
+pub fn verifier_output_at(ahead: Duration, bundle: &str, more: &[&str]) -> std::process::Output {
+    run_verifier_at(ahead, &["--json", bundle], more)
+}
+
 /// Runs `holdfast-verify` on a bundle, for its text for people.
 pub fn verifier_text(bundle: &str, more: &[&str]) -> std::process::Output {
     run_verifier(&[bundle], more)
@@ -84,9 +91,14 @@ pub fn decisions_output(file: &str, more: &[&str]) -> std::process::Output {
 }
 
 fn run_verifier(arguments: &[&str], more: &[&str]) -> std::process::Output {
+    run_verifier_at(Duration::ZERO, arguments, more)
+}
+
+fn run_verifier_at(ahead: Duration, arguments: &[&str], more: &[&str]) -> std::process::Output {
     let program = Path::new(env!("CARGO_BIN_EXE_holdfast")).with_file_name("holdfast-verify");
     let mut command = std::process::Command::new(&program);
     command.args(arguments).args(more).env_clear();
+    set_clock(&mut command, ahead);
     let output = command.output();
     output.unwrap_or_else(|error| panic!("cargo build -p holdfast-verify: {program:?} {error}"))
 }

@@ -51,7 +51,7 @@ use tempfile::TempDir;
 pub use app::{SETTINGS, configuration, share_native_code};
 pub use commands::{
     decisions_output, operator, operator_output, pool_output, statement_output, verifier_output,
-    verifier_text,
+    verifier_output_at, verifier_text,
 };
 pub use envelopes::{buyer_and_seller, envelope_body};
 pub use files::files_below;

@@ -61,6 +61,17 @@ impl FakeCertificateAuthority {
     }
 
     pub async fn start_with(name: &str, digest: &'static str, manner: RevocationBehaviour) -> Self {
+        Self::start_for(name, digest, manner, 14_600).await
+    }
+
+    /// Like [`Self::start_with`], with a root for so many days.
+    pub async fn start_for(
+        name: &str,
+        digest: &'static str,
+        manner: RevocationBehaviour,
+        days: u64,
+    ) -> Self {
+        let days = days.to_string();
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path().to_owned();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -78,7 +89,7 @@ impl FakeCertificateAuthority {
             let extensions = ["-newkey", "rsa:2048", "-extensions", "authority"];
             openssl(
                 &at,
-                &[&REQUEST[..], &["-days", "14600"], &files, &extensions].concat(),
+                &[&REQUEST[..], &["-days", &days], &files, &extensions].concat(),
             );
         }
 

@@ -7,6 +7,7 @@ use super::clock::Timestamp;
 use super::envelope::{VaultTerms, words};
 use super::field::Field;
 use super::id::{BatchId, CustomerId, EnvelopeId, ItemId, OrgId, PackageId, TemplateId};
+use super::reminders::ReminderPlan;
 
 words! {
     /// Status of a batch (specification, "Bulk batch status").
@@ -107,6 +108,9 @@ pub struct SubmittedMaster {
     /// Whether signers cannot decline.
     #[serde(default)]
     pub forbids_declining: bool,
+    /// Plan of reminders; without one, that of the organization.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reminders: Option<ReminderPlan>,
     /// Whether the provider has lost the copy.
     #[serde(default)]
     pub lost: bool,

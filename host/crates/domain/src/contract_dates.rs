@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::dates::ZoneName;
+use crate::facts::{FactKind, FactSheet, FactStatus};
+
+/// Most dates of one contract.
+pub const MOST_DATES: usize = 20;
 
 /// Hour of the day at which notices are given, in the organization's time zone.
 const HOUR: i8 = 9;
@@ -29,6 +33,42 @@ pub struct ContractDate {
     #[serde(default)]
     #[schemars(length(max = 10), inner(email))]
     pub notify: Vec<String>,
+}
+
+/// Fact that becomes a date of each contract.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DateOfFact {
+    /// Name of the fact in the fact map, such as `maturity_date`. Its kind is `date`; it may come from the text, from a
+    /// field or from metadata.
+    #[schemars(length(min = 1, max = 200))]
+    pub fact: String,
+    /// What happens on the day, such as `End of the term`. Each name is there once.
+    #[schemars(length(min = 1, max = 80))]
+    pub name: String,
+    /// Days before it on which people are notified, as in the dates of an envelope.
+    #[serde(default)]
+    #[schemars(length(max = 5), inner(range(min = 0, max = 365)))]
+    pub notice_days: Vec<u16>,
+    /// E-mail addresses to notify. Without any, the person who created the envelope is notified.
+    #[serde(default)]
+    #[schemars(length(max = 10), inner(email))]
+    pub notify: Vec<String>,
+}
+
+impl DateOfFact {
+    /// Returns the date of a contract by its facts. None if the fact is missing, or if its sources differ.
+    pub fn of(&self, sheet: &FactSheet) -> Option<ContractDate> {
+        let fact = sheet.get(&self.fact)?;
+        let is_known = fact.kind == FactKind::Date && fact.status == FactStatus::Known;
+        let value = fact.value.as_deref().filter(|_| is_known)?;
+        Some(ContractDate {
+            name: self.name.clone(),
+            date: value.parse().ok()?,
+            notice_days: self.notice_days.clone(),
+            notify: self.notify.clone(),
+        })
+    }
 }
 
 /// A date, and the notices of it that are left.

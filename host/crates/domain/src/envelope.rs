@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::clock::Timestamp;
 use super::contract_dates::PlannedDate;
+use super::dates::ZoneName;
 use super::id::{BatchId, CustomerId, EnvelopeId, OrgId, SignerId, TemplateId};
 use super::jurisdiction::Jurisdiction;
 use super::locale::Locale;
@@ -873,6 +874,8 @@ pub struct Signer {
     pub challenged: bool,
     /// Language that the sender chose.
     pub locale: Option<Locale>,
+    /// Time zone that the sender stated.
+    pub time_zone: Option<ZoneName>,
     /// Whether the signer is a consumer, by the statement of the sender; none without a statement.
     pub consumer: Option<bool>,
     /// Outcome of the newest mail or text message to this signer; none before the first.
@@ -913,6 +916,7 @@ impl Signer {
             decline_reason: None,
             challenged: false,
             locale: None,
+            time_zone: None,
             consumer: None,
             notice: None,
         }

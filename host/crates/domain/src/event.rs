@@ -84,6 +84,8 @@ words! {
         HoldLifted = "hold.lifted",
         EnvelopePaidOff = "envelope.paid_off",
         RetentionDue = "retention.due",
+        // An addition: signers were warned of the time limit.
+        EnvelopeExpiresSoon = "envelope.expires_soon",
     }
 }
 
@@ -181,6 +183,10 @@ impl EventType {
                 FUNDING,
             ),
             Self::FundingRefused => ("The funding rules refuse a contract", FUNDING),
+            Self::EnvelopeExpiresSoon => (
+                "Signers were warned that an envelope expires",
+                &["expires_at", "reminded"],
+            ),
             Self::HoldPlaced => ("Your organization has placed a legal hold", HOLD),
             Self::HoldLifted => ("Two people have lifted a legal hold", HOLD),
             Self::EnvelopePaidOff => ("A contract was reported as paid off", &["date"]),

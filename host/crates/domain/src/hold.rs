@@ -1,8 +1,10 @@
 //! Legal holds: while one is in force, nothing of what it covers leaves or is deleted.
 
+use serde::{Deserialize, Serialize};
+
 use super::clock::Timestamp;
 use super::envelope::words;
-use super::id::{HoldId, OrgId};
+use super::id::{EnvelopeId, HoldId, OrgId};
 use super::user::IssuerIdentity;
 
 words! {
@@ -51,6 +53,33 @@ pub struct LegalHold {
     pub lift: Option<RequestedLift>,
     /// Actor who approved the lift, and when.
     pub lifted: Option<(String, Timestamp)>,
+    /// How far the object store's own hold follows this one; none before its first step.
+    pub store: Option<StoreHold>,
+}
+
+/// How far the object store's own hold follows a legal hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoreHold {
+    /// Walk over the covered records that is under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub walk: Option<StoreHoldWalk>,
+    /// Begin of the last finished walk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<Timestamp>,
+    /// Objects that it left behind, because the store refused.
+    #[serde(default)]
+    pub lacking: u64,
+}
+
+/// A walk over the records of a legal hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoreHoldWalk {
+    /// When it began.
+    pub began_at: Timestamp,
+    /// Last record it has been at.
+    pub after: EnvelopeId,
+    /// Objects that it left behind, because the store refused.
+    pub lacking: u64,
 }
 
 /// Request to lift a legal hold.

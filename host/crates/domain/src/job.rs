@@ -8,8 +8,8 @@ use super::clock::Timestamp;
 use super::envelope::KeptFile;
 use super::funding::FundingStage;
 use super::id::{
-    BatchId, EndpointId, EnvelopeId, IntentId, InvitationId, OpenLinkId, QuestionId, ReleaseId,
-    SignInId, TapeId, TemplateId, TransferId, UserId, ViewId,
+    BatchId, EndpointId, EnvelopeId, HoldId, IntentId, InvitationId, OpenLinkId, QuestionId,
+    ReleaseId, SignInId, TapeId, TemplateId, TransferId, UserId, ViewId,
 };
 
 /// Queue with its own number of slots.
@@ -107,6 +107,17 @@ impl JobPayload for RemindByPlan {
     const NAME: &'static str = "envelope.remind";
 }
 
+/// Warns the signers of an envelope that it expires.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WarnOfExpiry {
+    /// The envelope.
+    pub envelope: EnvelopeId,
+}
+
+impl JobPayload for WarnOfExpiry {
+    const NAME: &'static str = "envelope.expiry_warning";
+}
+
 /// Sends a draft at its planned time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SendPlanned {
@@ -202,6 +213,19 @@ pub struct DeleteObject {
 
 impl JobPayload for DeleteObject {
     const NAME: &'static str = "object.delete";
+    const RETRIES: RetryPolicy = RetryPolicy::Endless;
+}
+
+/// Makes the object store's own hold follow a legal hold.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FollowHold {
+    /// The legal hold.
+    pub hold: HoldId,
+}
+
+impl JobPayload for FollowHold {
+    const NAME: &'static str = "object.hold";
+    const QUEUE: JobQueue = JobQueue::Bulk;
     const RETRIES: RetryPolicy = RetryPolicy::Endless;
 }
 
@@ -596,6 +620,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<CertifyAnew>(),
     JobKind::of::<ArchiveSubmission>(),
     JobKind::of::<RemindByPlan>(),
+    JobKind::of::<WarnOfExpiry>(),
     JobKind::of::<SendPlanned>(),
     JobKind::of::<NoticeOfDate>(),
     JobKind::of::<MailContractDate>(),
@@ -603,6 +628,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<WithdrawSubmission>(),
     JobKind::of::<ArchiveTemplate>(),
     JobKind::of::<DeleteObject>(),
+    JobKind::of::<FollowHold>(),
     JobKind::of::<ReleaseRecord>(),
     JobKind::of::<AdvanceTransfer>(),
     JobKind::of::<CompareRecords>(),

@@ -4,7 +4,7 @@ mod newer;
 
 pub use newer::SetAside;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use iso_currency::Currency;
@@ -16,6 +16,7 @@ use url::{Host, Position, Url};
 use super::brand::OrganizationBrand;
 use super::clock::Timestamp;
 use super::component_change::ChangePolicy;
+use super::contract_dates::DateOfFact;
 use super::dates::DateSettings;
 use super::disclosure::{ConsumerDisclosure, SignatureWording, problem_of_wording};
 use super::envelope::words;
@@ -124,6 +125,8 @@ pub struct OrgSettings {
     pub funding: FundingMode,
     /// Days after which loan tapes are deleted; none keeps them.
     pub tape_retention_days: Option<u32>,
+    /// Facts that become dates of the organization's contracts.
+    pub contract_dates: Vec<DateOfFact>,
     /// Settings of a newer version. During an upgrade, nodes of both versions read and write the same row.
     #[serde(flatten)]
     pub newer: Map<String, Value>,
@@ -374,6 +377,15 @@ impl OrgSettings {
             return Some(("reminders", format!("reminders.{member} must be {range}")));
         }
 
+        let mut names = HashSet::new();
+        for date in &self.contract_dates {
+            let name = date.name.trim();
+            if name.is_empty() || date.fact.trim().is_empty() || !names.insert(name) {
+                let why = "contract_dates: each has a fact and a name, and each name is there once";
+                return Some(("contract_dates", why.into()));
+            }
+        }
+
         // No full check of addresses, which the API makes: it catches a name or a second line in place of one.
         let is_visible = |one: char| !one.is_whitespace() && !one.is_control();
         let is_address = |text: &str| text.contains('@') && text.chars().all(is_visible);
@@ -435,6 +447,7 @@ impl Default for OrgSettings {
             link_host: None,
             funding: FundingMode::Off,
             tape_retention_days: None,
+            contract_dates: Vec::new(),
             newer: Map::new(),
             set_aside: Vec::new(),
         }

@@ -26,6 +26,11 @@ pub struct ReminderPlan {
     /// Most reminders of one envelope. 0 sends none.
     #[schemars(range(min = 0, max = 30))]
     pub at_most: u8,
+    /// Days before the envelope expires on which those who can sign get one more reminder, beyond `at_most`. None when
+    /// absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 90))]
+    pub before_expiry_days: Option<u8>,
 }
 
 impl ReminderPlan {
@@ -38,7 +43,17 @@ impl ReminderPlan {
         if !days.contains(&self.every_days) {
             return Some(("every_days", "1 to 90"));
         }
+        let before = self.before_expiry_days;
+        if before.is_some_and(|before| !days.contains(&before)) {
+            return Some(("before_expiry_days", "1 to 90"));
+        }
         (self.at_most > 30).then_some(("at_most", "0 to 30"))
+    }
+
+    /// Returns when those who can sign are warned that the envelope expires.
+    pub fn warning(&self, expires_at: Timestamp) -> Option<Timestamp> {
+        let days = self.before_expiry_days?;
+        Some(expires_at - DAY * u32::from(days))
     }
 
     /// Returns how long after the last message to a signer the next reminder is due.
@@ -62,6 +77,12 @@ pub struct PlannedReminders {
     /// Signers whom the plan has reminded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reminded: Vec<SignerId>,
+    /// Time limit that signers were warned of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warned_of: Option<Timestamp>,
+    /// Signers who were warned of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warned: Vec<SignerId>,
 }
 
 impl PlannedReminders {
@@ -71,6 +92,8 @@ impl PlannedReminders {
             plan,
             sent: 0,
             reminded: Vec::new(),
+            warned_of: None,
+            warned: Vec::new(),
         }
     }
 
@@ -217,9 +240,12 @@ mod tests {
             first_after_days: 3,
             every_days: 2,
             at_most: 5,
+            before_expiry_days: Some(2),
         };
         assert_eq!(plan.problem(), None);
         assert_eq!((plan.wait(true), plan.wait(false)), (DAY * 3, DAY * 2));
+        let warning = plan.warning(at("2026-11-10T12:00:00.000Z"));
+        assert_eq!(warning, Some(at("2026-11-08T12:00:00.000Z")));
 
         for (name, wrong) in [
             (
@@ -240,6 +266,13 @@ mod tests {
                 "at_most",
                 ReminderPlan {
                     at_most: 31,
+                    ..plan
+                },
+            ),
+            (
+                "before_expiry_days",
+                ReminderPlan {
+                    before_expiry_days: Some(0),
                     ..plan
                 },
             ),

@@ -13,6 +13,7 @@ use super::field::Field;
 use super::hash::sha256;
 use super::id::{OrgId, TemplateId};
 use super::organization::Role;
+use super::reminders::ReminderPlan;
 
 words! {
     /// Purpose of a template.
@@ -233,6 +234,8 @@ pub struct Template {
     pub kba_required: bool,
     /// Whether signers may decline, unless the envelope overrides it.
     pub may_decline: bool,
+    /// Plan of reminders of envelopes that name none; without one, that of the organization.
+    pub reminders: Option<ReminderPlan>,
     pub provider_instance: String,
     /// Id at the provider; `None` until the provider has a document.
     pub provider_template: Option<String>,
@@ -294,6 +297,7 @@ impl Template {
             external_id: None,
             kba_required: false,
             may_decline: true,
+            reminders: None,
             provider_instance,
             provider_template: None,
             document: None,

@@ -275,7 +275,9 @@ fn schema_of(event: EventType, member: &str) -> Schema {
         }),
         (_, "problems") => list(json_schema!({ "type": "object" })),
         (_, "fields_truncated") => json_schema!({ "type": "boolean" }),
-        (_, "at" | "since" | "completed_at" | "expired_at" | "planned_for") => moment(),
+        (_, "at" | "expires_at" | "since" | "completed_at" | "expired_at" | "planned_for") => {
+            moment()
+        }
         (EventType::ControlDisputed, "step") => json_schema!({
             "type": "string",
             "enum": [

@@ -13,6 +13,7 @@ use crate::{Caller, Core, ServiceError, ValidationIssue};
 use holdfast_domain::brand::{BrandColor, BrandLogo};
 use holdfast_domain::change::FieldPatch;
 use holdfast_domain::clock::Timestamp;
+use holdfast_domain::contract_dates::DateOfFact;
 use holdfast_domain::dates::DateSettings;
 use holdfast_domain::disclosure::{ConsumerDisclosure, SignatureWording};
 use holdfast_domain::funding::FundingMode;
@@ -67,6 +68,9 @@ pub struct BrandView {
         "host": "contracts.crescent.example", "verified_at": "2026-11-21T09:41:07.250Z", "in_use": true, "problem": null,
     },
     "funding": "enforce", "tape_retention_days": 365,
+    "contract_dates": [{
+        "fact": "maturity_date", "name": "End of the term", "notice_days": [60, 0], "notify": ["servicing@crescent.example"],
+    }],
 }]))]
 pub struct OrganizationView {
     pub org_id: OrgId,
@@ -120,6 +124,8 @@ pub struct OrganizationView {
     pub funding: FundingMode,
     /// Days after which loan tapes are deleted with their results; null keeps them.
     pub tape_retention_days: Option<u32>,
+    /// Facts that become dates of a contract when it is vaulted, with notices before them.
+    pub contract_dates: Vec<DateOfFact>,
 }
 
 /// Host of an organization's own for its signing links.
@@ -186,6 +192,7 @@ impl From<Organization> for OrganizationView {
             link_host: settings.link_host.map(LinkHostView::from),
             funding: settings.funding,
             tape_retention_days: settings.tape_retention_days,
+            contract_dates: settings.contract_dates,
         }
     }
 }
@@ -232,6 +239,9 @@ pub struct ChangeOrganization {
     #[serde(default)]
     #[schemars(with = "Option<u32>", range(min = 1, max = 3650))]
     pub tape_retention_days: FieldPatch<u32>,
+    /// Replaces all facts that become dates of a contract. Contracts that are in the vault keep their dates.
+    #[schemars(length(max = 20))]
+    pub contract_dates: Option<Vec<DateOfFact>>,
     #[schemars(with = "Option<BTreeMap<String, ConsentText>>")]
     pub consent: Option<BTreeMap<Locale, ConsentText>>,
     /// Replaces the whole object; null restores the text that states nothing on the organization's behalf.
@@ -374,6 +384,9 @@ impl ChangeOrganization {
         self.tape_retention_days
             .apply(&mut settings.tape_retention_days);
 
+        if let Some(dates) = self.contract_dates {
+            settings.contract_dates = dates;
+        }
         self.chattel_paper_jurisdiction
             .apply(&mut settings.chattel_paper_jurisdiction);
         self.reminders.apply(&mut settings.reminders);

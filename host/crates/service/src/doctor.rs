@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::App;
-use crate::retention::holds;
+use crate::retention::store_holds;
 use crate::vault::{Vault, long_term};
 use holdfast_base::config::EMBEDDED;
 use holdfast_base::disk;
@@ -51,7 +51,7 @@ pub async fn checks(app: &App) -> Vec<DependencyCheck> {
         DependencyCheck::from("clock", clock(app).await),
         DependencyCheck::from("components", components(app, true)),
         DependencyCheck::from("providers", providers(app).await),
-        DependencyCheck::from("holds", legal_holds(app).await),
+        DependencyCheck::from("holds", store_holds::check(app).await),
     ]
 }
 
@@ -168,15 +168,6 @@ async fn ledger(core: &Core, vault: &Vault) -> Result<String, String> {
 async fn witnesses(core: &Core) -> Result<String, String> {
     let checked = log::cosignatures::check_witnesses(core).await;
     checked.map_err(|error| error.to_string())
-}
-
-/// Counts the legal holds in force, and names who enforces them: the operator of the object store has to know.
-async fn legal_holds(core: &Core) -> Result<String, String> {
-    let counted = holds::in_force(core).await;
-    let in_force = counted.map_err(|error| error.to_string())?;
-    Ok(format!(
-        "{in_force} in force; this program keeps to them, the object store has no hold of its own"
-    ))
 }
 
 async fn clock(core: &Core) -> Result<String, String> {

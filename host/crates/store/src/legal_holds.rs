@@ -1,10 +1,13 @@
 //! Legal holds, in the bucket of the organization that placed them.
 
-use super::row::{json_text, query_locked, query_rows, table_row};
+use sqlx::AssertSqlSafe;
+
+use super::row::{OwnedEnvelope, json_text, query_locked, query_rows, table_row};
 use super::statement::RunStatement as _;
 use super::{SqlConnection, StoreError, WriteTransaction};
+use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::Envelope;
-use holdfast_domain::hold::{HoldScope, LegalHold, RequestedLift};
+use holdfast_domain::hold::{HoldScope, LegalHold, RequestedLift, StoreHold};
 use holdfast_domain::id::{EnvelopeId, HoldId, OrgId};
 
 pub async fn insert(tx: &mut WriteTransaction, hold: &LegalHold) -> Result<(), StoreError> {
@@ -172,11 +175,104 @@ pub async fn concern(connection: &mut SqlConnection, org: &OrgId) -> Result<bool
     Ok(false)
 }
 
-/// Counts the holds in force of all organizations.
-pub async fn count_in_force(connection: &mut SqlConnection) -> Result<i64, StoreError> {
-    let text = "select count(*) as holds from legal_hold where lifted_at is null";
-    let holds = sqlx::query_scalar(text).fetch_one(connection).await?;
-    Ok(holds)
+/// Returns the holds in force of all organizations.
+pub async fn in_force(connection: &mut SqlConnection) -> Result<Vec<LegalHold>, StoreError> {
+    query_rows("select {columns} from legal_hold where lifted_at is null")
+        .fetch_all(connection)
+        .await
+}
+
+/// Lists envelopes of an organization, newest first; with a customer, only that customer's.
+pub async fn envelopes(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+    customer: Option<&str>,
+    before: Option<&EnvelopeId>,
+    limit: i64,
+) -> Result<Vec<OwnedEnvelope>, StoreError> {
+    let of_customer = if customer.is_some() {
+        " and customer_id = $5"
+    } else {
+        ""
+    };
+    let text = format!(
+        "select {{columns}} from envelope where bucket = $1 and org_id = $2 and envelope_id < $3{of_customer}
+         order by envelope_id desc limit $4"
+    );
+    let query = query_rows(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(org.as_str())
+        // Behind every id.
+        .bind(before.map_or("f", EnvelopeId::as_str))
+        .bind(limit);
+    let query = match customer {
+        Some(customer) => query.bind(customer),
+        None => query,
+    };
+    query.fetch_all(connection).await
+}
+
+/// Lists records of a pool, whatever became of them in the transfer, newest first. Their originators are unknown here.
+pub async fn pooled(
+    connection: &mut SqlConnection,
+    hold: &LegalHold,
+    before: Option<&EnvelopeId>,
+    limit: i64,
+) -> Result<Vec<EnvelopeId>, StoreError> {
+    let found: Vec<String> = sqlx::query_scalar(
+        "select envelope_id from control_transfer_record
+         where bucket = $1 and transfer_id = $2 and envelope_id < $3 order by envelope_id desc limit $4",
+    )
+    .bind(hold.subject_bucket)
+    .bind(&hold.subject)
+    .bind(before.map_or("f", EnvelopeId::as_str))
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+
+    Ok(found
+        .iter()
+        .filter_map(|id| EnvelopeId::parse(id))
+        .collect())
+}
+
+/// Whether something happened to a record since a time, by its ledger.
+pub async fn is_changed(
+    connection: &mut SqlConnection,
+    record: &OwnedEnvelope,
+    since: Timestamp,
+) -> Result<bool, StoreError> {
+    sqlx::query(
+        "select sequence from ledger_entry where bucket = $1 and envelope_id = $2 and at > $3 limit 1",
+    )
+    .bind(record.org.bucket())
+    .bind(record.envelope.as_str())
+    .bind(since.to_string())
+    .finds_row(connection)
+    .await
+}
+
+/// Records how far the object store follows a hold.
+///
+/// # Errors
+/// [`StoreError::Conflict`] if another worker came first, or the end of the hold.
+pub async fn set_store_hold(
+    tx: &mut WriteTransaction,
+    before: &LegalHold,
+    next: &StoreHold,
+) -> Result<(), StoreError> {
+    let lifted_at = before.lifted.as_ref().map(|(_, at)| at.to_string());
+    sqlx::query(
+        "update legal_hold set store_hold = $3
+         where bucket = $1 and hold_id = $2 and coalesce(store_hold, '') = $4 and coalesce(lifted_at, '') = $5",
+    )
+    .bind(before.org.bucket())
+    .bind(before.id.as_str())
+    .bind(json_text(next))
+    .bind(before.store.as_ref().map(json_text).unwrap_or_default())
+    .bind(lifted_at.unwrap_or_default())
+    .run_guarded(tx)
+    .await
 }
 
 /// Writes the request to lift a hold, or its end.
@@ -189,7 +285,7 @@ pub async fn update(tx: &mut WriteTransaction, hold: &LegalHold) -> Result<(), S
     // A lifted hold never changes again: it is the record of what was protected until when.
     sqlx::query(
         "update legal_hold set lift_reason = $3, lift_requested_by = $4, lift_requested_as = $5,
-             lift_requested_at = $6, lifted_by = $7, lifted_at = $8
+             lift_requested_at = $6, lifted_by = $7, lifted_at = $8, store_hold = $9
          where bucket = $1 and hold_id = $2 and lifted_at is null",
     )
     .bind(hold.org.bucket())
@@ -200,6 +296,7 @@ pub async fn update(tx: &mut WriteTransaction, hold: &LegalHold) -> Result<(), S
     .bind(lift.map(|lift| lift.requested_at.to_string()))
     .bind(lifted.map(|(by, _)| by))
     .bind(lifted.map(|(_, at)| at.to_string()))
+    .bind(hold.store.as_ref().map(json_text))
     .run_guarded(tx)
     .await
 }
@@ -227,5 +324,6 @@ table_row! {
             }),
         },
         lifted: |row| row.optional_text("lifted_by")?.zip(row.optional_time("lifted_at")?),
+        store: optional_json("store_hold"),
     }
 }

@@ -111,6 +111,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     104 "0104_log_witnesses",
     105 "0105_seal_states",
     106 "0106_destroyed_details",
+    110 "0110_object_holds_and_reminders",
 ];
 
 /// Version of the row that serves as the lock.

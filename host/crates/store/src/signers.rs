@@ -7,6 +7,7 @@ use super::StoreError;
 use super::row::{RowColumns, TableRow as _, numbered, query_rows, table_row};
 use super::statement::RunStatement as _;
 use holdfast_domain::clock::Timestamp;
+use holdfast_domain::dates::ZoneName;
 use holdfast_domain::envelope::{
     Custodian, CustodianStatus, Envelope, Recipient, RecipientKind, SignatureExecution, Signer,
     SignerAccess, SignerChannel, SignerKind, SignerNotice, SignerStatus,
@@ -23,9 +24,9 @@ pub async fn insert(
     sqlx::query(
         "insert into signer (bucket, envelope_id, position, org_id, name, email, role, status,
              provider_submitter, challenged, kind, turn, access, passcode, locale, phone,
-             notify_by, signer_id, consumer, witness_of, signing_group, same_device)
+             notify_by, signer_id, consumer, witness_of, signing_group, same_device, time_zone)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-             $19, $20, $21, $22)",
+             $19, $20, $21, $22, $23)",
     )
     .bind(envelope.org.bucket())
     .bind(envelope.id.as_str())
@@ -50,6 +51,7 @@ pub async fn insert(
     .bind(signer.witness_of.as_deref())
     .bind(signer.group.as_deref())
     .bind(i64::from(signer.same_device))
+    .bind(signer.time_zone.as_ref().map(ZoneName::as_str))
     .run(connection)
     .await
 }
@@ -209,10 +211,11 @@ pub async fn update(
     signer: &Signer,
 ) -> Result<(), StoreError> {
     // The outcome of a message stays with the person that it was
-    // sent to: another signer in this place starts without one.
+    // sent to, and so does a time zone: another signer in this place starts without them.
     sqlx::query(
         "update signer set status = $4, name = $5, email = $6, completed_at = $7, decline_reason = $8,
              challenged = $9, phone = $10, signer_id = $11, execution = $12, consumer = $13,
+             time_zone = case when signer_id = $11 then time_zone end,
              noticed_at = case when signer_id = $11 then noticed_at end,
              notice_failure = case when signer_id = $11 then notice_failure end
          where bucket = $1 and envelope_id = $2 and position = $3",
@@ -402,7 +405,7 @@ table_row! {
 
 table_row! {
     Signer of "signer" by "envelope_id"
-        also "envelope_id", "signer_id", "turn", "locale", "noticed_at", "notice_failure"
+        also "envelope_id", "signer_id", "turn", "locale", "time_zone", "noticed_at", "notice_failure"
     {
         // Rows of earlier releases have no id.
         id: |row| match row.optional_parsed("signer_id", SignerId::parse)? {
@@ -436,6 +439,8 @@ table_row! {
         decline_reason: optional_text("decline_reason"),
         challenged: flag("challenged"),
         locale: |row| row.optional_text("locale")?.and_then(|tag| Locale::parse(&tag)),
+        // A zone that this node's table does not have counts as none: the reminders go on.
+        time_zone: |row| row.optional_text("time_zone")?.and_then(|name| ZoneName::try_from(name).ok()),
         consumer: optional_flag("consumer"),
         notice: |row| match row.optional_time("noticed_at")? {
             Some(at) => Some(SignerNotice {

@@ -22,9 +22,9 @@ pub async fn insert(connection: &mut SqlConnection, template: &Template) -> Resu
              provider_instance, provider_template, document_key, document_sha256, document_size,
              fields, created_at, updated_at, provider_stale, origin, owner_id, source_key,
              source_content, source_format, pricing_table, document_repair, tags, version_by,
-             may_decline, folder, shared_with, word_source)
+             may_decline, folder, shared_with, word_source, reminders)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15, $16, $17,
-             $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)",
+             $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28)",
     )
     .bind(template.org.bucket())
     .bind(template.id.as_str())
@@ -53,6 +53,7 @@ pub async fn insert(connection: &mut SqlConnection, template: &Template) -> Resu
     .bind(template.folder.as_deref())
     .bind(shared_with(template))
     .bind(template.word_source.as_ref().map(json_text))
+    .bind(template.reminders.as_ref().map(json_text))
     .run(connection)
     .await
 }
@@ -289,7 +290,7 @@ pub async fn rename(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "update template set name = $3, external_id = $4, updated_at = $5, tags = $6,
-             may_decline = $7, folder = $8, shared_with = $9, word_source = $10
+             may_decline = $7, folder = $8, shared_with = $9, word_source = $10, reminders = $11
          where bucket = $1 and template_id = $2",
     )
     .bind(template.org.bucket())
@@ -302,6 +303,7 @@ pub async fn rename(
     .bind(template.folder.as_deref())
     .bind(shared_with(template))
     .bind(template.word_source.as_ref().map(json_text))
+    .bind(template.reminders.as_ref().map(json_text))
     .run(connection)
     .await
 }
@@ -500,6 +502,7 @@ table_row! {
         external_id: optional_text("external_id"),
         kba_required: flag("kba_required"),
         may_decline: flag("may_decline"),
+        reminders: optional_json("reminders"),
         provider_instance: text("provider_instance"),
         provider_template: optional_text("provider_template"),
         document: |row| match row.optional_text("document_key")? {

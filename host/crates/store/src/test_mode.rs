@@ -121,12 +121,13 @@ const WAITING: [(&str, &[&str], &str); 13] = [
         &["expires_at"],
         "status in ('pending', 'uploaded', 'preparing', 'sent', 'viewed')",
     ),
-    // The leases of jobs at work stay: they end a minute later, at most. A planned reminder waits again after it ran,
-    // and may run twice.
+    // The leases of jobs at work stay: they end a minute later, at most. A planned reminder or warning waits again after
+    // it ran, and may run twice.
     (
         "job",
         &["run_at"],
-        "state = 'waiting' and (lease_epoch = 0 or last_error is not null or kind = 'envelope.remind')",
+        "state = 'waiting' and (lease_epoch = 0 or last_error is not null
+             or kind in ('envelope.remind', 'envelope.expiry_warning'))",
     ),
     ("webhook_delivery", &["due_at"], "status = 'pending'"),
     (

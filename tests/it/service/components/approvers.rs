@@ -36,6 +36,7 @@ const SETTINGS: &[(&str, Guard)] = &[
     ("chattel_paper_jurisdiction", Guard::Powerless),
     ("consent", Guard::Powerless),
     ("consumer_disclosure", Guard::Powerless),
+    ("contract_dates", Guard::Powerless),
     ("dates", Guard::Powerless),
     ("embed_origins", Guard::Powerless),
     ("envelope_ttl_days", Guard::Powerless),

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use axum::http::Method;
+use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan as _, tz::TimeZone};
 use serde_json::{Value, json};
 
-use crate::support::{TestApp, TestResponse};
+use crate::support::{TestApp, TestResponse, envelope_body, pdf};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -136,4 +138,94 @@ async fn a_voided_envelope_has_no_dates() {
         refused.error(409),
         "Cannot set dates of an envelope with status: voided"
     );
+}
+
+/// Creates a fact map with dates from the text, and one from metadata as well.
+async fn map_of_dates(app: &TestApp) {
+    let fact = |name: &str, anchor: &str| {
+        json!({
+            "name": name, "kind": "date", "date_order": "mdy", "declared": name,
+            "printed": [{ "anchor": anchor, "direction": "right_of" }],
+        })
+    };
+    let map = json!({
+        "name": "Loan", "applies_to": { "all": true },
+        "facts": [
+            fact("maturity_date", "Maturity Date"),
+            fact("first_payment_date", "First Payment Date"),
+            fact("renewal_date", "Renewal Date"),
+        ],
+    });
+    app.web(Method::POST, "/fact-maps", map).await.data(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn facts_become_dates_when_a_contract_is_vaulted() {
+    let app = TestApp::start().await;
+    map_of_dates(&app).await;
+    let wanted = |fact: &str, name: &str| json!({ "fact": fact, "name": name, "notice_days": [60], "notify": ["servicing@oak.example"] });
+    let wanted = json!({ "contract_dates": [
+        wanted("maturity_date", "End of the term"),
+        wanted("first_payment_date", "First payment"),
+        wanted("renewal_date", "Renewal"),
+        wanted("delivery_date", "Delivery"),
+    ] });
+    let set_facts = app.web(Method::PATCH, "/organization", wanted).await;
+    assert_eq!(
+        set_facts.data(200)["contract_dates"][3]["fact"],
+        "delivery_date"
+    );
+
+    let day: Date = in_days(70).parse().unwrap();
+    let printed = day.strftime("%m/%d/%Y");
+    let contract = pdf::with_lines(&[
+        &format!("Maturity Date {printed}"),
+        &format!("First Payment Date {printed}"),
+        &format!("Renewal Date {printed}"),
+    ]);
+    let mut body = envelope_body(&Value::Null);
+    body["envelope_kind"] = "paper".into();
+    // The text says another day: nobody is notified of either.
+    body["metadata"] = json!({ "renewal_date": "2039-01-31" });
+    let paper = app.post("/partner/envelopes", body).await.data(201);
+    let id = paper["envelope_id"].as_str().unwrap();
+    let path = format!("/partner/envelopes/{id}");
+    let upload = format!("{path}/upload");
+    app.upload(&upload, "application/pdf", &contract, &[])
+        .await
+        .data(201);
+    let own = json!({ "name": "First payment", "date": in_days(20), "notice_days": [] });
+    set(&app, id, json!([own])).await.data(200);
+    let vaulted = app.post(&format!("{path}/vault-in-upload"), json!({}));
+    vaulted.await.data(200);
+
+    let envelope = app.get(&path).await.data(200);
+    let dates = envelope["contract_dates"].as_array().unwrap().iter();
+    let dates: Vec<(&Value, &Value)> = dates.map(|date| (&date["name"], &date["date"])).collect();
+    assert_eq!(
+        dates,
+        [
+            (&json!("First payment"), &json!(in_days(20))),
+            (&json!("End of the term"), &json!(in_days(70))),
+        ]
+    );
+    let entry = app.wait_for_entry(id, "envelope.dates_set").await;
+    assert_eq!(entry["to"].as_array().unwrap().len(), 2, "{entry}");
+
+    let later = app.as_of(DAY * 11).await;
+    let notice = later.wait_for_entry(id, "envelope.date_near").await;
+    assert_eq!(notice["name"], "End of the term");
+    let is_told = |mail: &String| mail.contains("To: servicing@oak.example");
+    later.wait_for_mail(is_told).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn facts_with_one_name_for_two_dates_are_refused() {
+    let app = TestApp::start().await;
+    let date = |fact: &str| json!({ "fact": fact, "name": "End of the term" });
+    let twice = json!({ "contract_dates": [date("maturity_date"), date("end_date")] });
+    let refused = app.web(Method::PATCH, "/organization", twice).await;
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    let path = &refused.json()["details"][0]["path"];
+    assert_eq!(*path, json!(["contract_dates"]));
 }

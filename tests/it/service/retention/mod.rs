@@ -1,7 +1,8 @@
 //! Retention schedules, reported payoffs, and records that are due.
 
-mod holds;
+pub mod holds;
 mod paths;
+mod store_holds;
 
 use std::time::{Duration, Instant};
 
@@ -240,8 +241,8 @@ async fn a_record_that_is_not_due_any_more_is_withdrawn() {
     later.wait_for_entry(&id, "retention.withdrawn").await;
 }
 
-/// The run over a hundred thousand records of which none is due. It commits nothing.
-async fn a_run_without_a_due_record_writes_nothing(app: &TestApp, records: usize) -> Duration {
+/// The run over records of which none is due. It commits nothing.
+async fn a_run_without_a_due_record_writes_nothing(app: &TestApp, records: usize) {
     app.stop_working();
     // Its tasks end between two steps.
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -268,20 +269,15 @@ async fn a_run_without_a_due_record_writes_nothing(app: &TestApp, records: usize
         left -= batch;
     }
 
-    let (begin, commits) = (Instant::now(), app.service.store.commits());
+    let commits = app.service.store.commits();
     assert_eq!(retention::propose(&app.service).await.unwrap(), 0);
     assert_eq!(app.service.store.commits(), commits);
-    begin.elapsed()
 }
 
-/// `RETENTION_RECORDS=100000` is the number that the issue asks for, within 60 seconds.
+/// Three pages of records. The section `console` of the benchmark has 100,000 of them.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_over_many_records_writes_nothing_while_none_is_due() {
-    let records = std::env::var("RETENTION_RECORDS");
-    let records = records.map_or(2_500, |text| text.parse().unwrap());
     for app in [TestApp::start().await, TestApp::on_postgresql().await] {
-        let took = a_run_without_a_due_record_writes_nothing(&app, records).await;
-        println!("{records} records in {took:?}");
-        assert!(took < Duration::from_secs(60), "{took:?}");
+        a_run_without_a_due_record_writes_nothing(&app, 2_500).await;
     }
 }

@@ -6,6 +6,7 @@ use axum::http::{Method, Request};
 use holdfast::domain::organization::OrgSettings;
 use serde_json::{Value, json};
 
+use crate::service::retention::holds;
 use crate::support::browser::{EmulatedScreen, TestBrowser};
 use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body, form, pdf};
 
@@ -1408,6 +1409,122 @@ async fn a_new_envelope_takes_the_plan_of_its_organization() {
     let later = app.as_of(DAY * 2).await;
     reminded(&later, &id, 1).await;
     reminded(&later, &without, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_envelope_takes_the_plan_of_its_template_before_that_of_the_organization() {
+    let app = service().await;
+    app.set_organization(&[r#"reminders={"first_after_days":1,"every_days":1,"at_most":3}"#]);
+    let template = template(&app, &["Buyer"]).await;
+    let path = format!("/templates/{}", template["template_id"].as_str().unwrap());
+    let change = |plan: Value| app.web(Method::PATCH, &path, json!({ "reminders": plan }));
+    let plan = json!({ "first_after_days": 7, "every_days": 4, "at_most": 2 });
+    assert_eq!(change(plan.clone()).await.data(200)["reminders"], plan);
+
+    let mut body = envelope_body(&template["template_id"]);
+    body["signers"] = json!([person("Buyer")]);
+    let created = app.post("/partner/envelopes", body.clone()).await;
+    let planned = &created.data(201)["reminders"];
+    assert_eq!(planned["first_after_days"], 7, "{planned}");
+
+    let wrong = json!({ "first_after_days": 0, "every_days": 4, "at_most": 2 });
+    let refused = change(wrong).await;
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    assert_eq!(
+        change(Value::Null).await.data(200)["reminders"],
+        Value::Null
+    );
+    let created = app.post("/partner/envelopes", body).await;
+    assert_eq!(created.data(201)["reminders"]["first_after_days"], 1);
+}
+
+/// It is quiet in UTC, which the organization has, and not on the other side of the world.
+#[tokio::test(flavor = "multi_thread")]
+async fn quiet_hours_count_in_the_time_zone_of_the_signer() {
+    let app = service().await;
+    let now = jiff::Timestamp::now();
+    let hour = |hours: i64| {
+        let at = now.checked_add(jiff::SignedDuration::from_hours(hours));
+        at.unwrap().strftime("%H:%M").to_string()
+    };
+    let (from, until) = (hour(-2), hour(2));
+    app.set_organization(&[&format!(
+        r#"quiet_hours={{"from":"{from}","until":"{until}"}}"#
+    )]);
+    let awake = with(person("Buyer"), "time_zone", "Pacific/Auckland");
+    let signers = json!([
+        with(awake, "order", 1),
+        with(person("Co-buyer"), "order", 1),
+    ]);
+    let plan = json!({ "first_after_days": 1, "every_days": 1, "at_most": 3 });
+    let more = json!({ "reminders": plan });
+    let id = sent(&app, &["Buyer", "Co-buyer"], signers, more).await;
+    let people = people(&app, &id).await;
+    assert_eq!(people["signers"][0]["time_zone"], "Pacific/Auckland");
+
+    let later = app.as_of(DAY * 2).await;
+    let reminder = later.wait_for_entry(&id, "envelope.reminder_sent").await;
+    assert_eq!(reminder["reminded"], json!(["buyer@example.com"]));
+    reminded(&later, &id, 1).await;
+
+    let unknown = with(person("Buyer"), "time_zone", "Mars/Olympus");
+    let refused = create(&app, &["Buyer"], json!([unknown]), json!({})).await;
+    assert_eq!(refused.status, 422, "{}", refused.text());
+}
+
+/// Envelopes expire after thirty days. A later time limit is warned of again.
+#[tokio::test(flavor = "multi_thread")]
+async fn signers_are_warned_once_before_each_time_limit() {
+    let app = service().await;
+    let plan = json!({
+        "first_after_days": 90, "every_days": 90, "at_most": 0, "before_expiry_days": 3,
+    });
+    let more = json!({ "reminders": plan });
+    let id = sent(&app, &["Buyer"], json!([person("Buyer")]), more).await;
+    let warnings = async |app: &TestApp| {
+        let entries = ledger(app, &id).await;
+        let warnings = entries.into_iter();
+        let warnings = warnings.filter(|entry| entry["action"] == "envelope.expires_soon");
+        warnings.collect::<Vec<Value>>()
+    };
+
+    let early = app.as_of(DAY * 26).await;
+    tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+    assert_eq!(warnings(&early).await, [] as [Value; 0]);
+
+    let near = app.as_of(DAY * 28).await;
+    let warning = near.wait_for_entry(&id, "envelope.expires_soon").await;
+    assert_eq!(warning["reminded"], json!(["buyer@example.com"]));
+    let until = jiff::Timestamp::now().checked_add(jiff::SignedDuration::from_hours(40 * 24));
+    let extended = json!({ "expires_at": until.unwrap().to_string() });
+    let path = format!("/partner/envelopes/{id}/extend");
+    near.post(&path, extended).await.data(200);
+    assert_eq!(warnings(&near).await.len(), 1);
+
+    let again = app.as_of(DAY * 38).await;
+    for _ in 0..200 {
+        if warnings(&again).await.len() == 2 {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("the later time limit is not warned of");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_waits_for_the_end_of_a_legal_hold() {
+    let app = service().await;
+    let plan = json!({ "first_after_days": 1, "every_days": 1, "at_most": 1 });
+    let more = json!({ "reminders": plan });
+    let id = sent(&app, &["Buyer"], json!([person("Buyer")]), more).await;
+    let hold = holds::place(&app, "envelope", Some(&id)).await;
+    let held = app.as_of(DAY * 2).await;
+    tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+    reminded(&held, &id, 0).await;
+
+    holds::lift(&app, &hold).await;
+    let lifted = app.as_of(DAY * 3).await;
+    reminded(&lifted, &id, 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

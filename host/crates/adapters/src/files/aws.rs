@@ -26,6 +26,8 @@ const DELAYS: [Duration; 3] = [
     Duration::from_secs(2),
 ];
 const XML: &str = "application/xml";
+/// Namespace of S3's documents.
+const S3: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 const AMZ_JSON: &str = "application/x-amz-json-1.1";
 /// Response size limit, well above any expected response.
 const ANSWER_LIMIT: usize = 256 * 1024;
@@ -84,11 +86,22 @@ impl AwsClient {
             RetentionMode::Governance => "GOVERNANCE",
         };
         let body = format!(
-            "<Retention xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Mode>{mode}</Mode>\
+            "<Retention xmlns=\"{S3}\"><Mode>{mode}</Mode>\
              <RetainUntilDate>{until}</RetainUntilDate></Retention>"
         );
+        self.lock(key, "retention", body).await
+    }
 
-        let url = format!("{}/{key}?retention", self.bucket);
+    /// Sets the object's legal hold, or takes it off (S3, `PutObjectLegalHold`).
+    pub(super) async fn hold(&self, key: &str, is_held: bool) -> Result<(), FilesError> {
+        let status = if is_held { "ON" } else { "OFF" };
+        let body = format!("<LegalHold xmlns=\"{S3}\"><Status>{status}</Status></LegalHold>");
+        self.lock(key, "legal-hold", body).await
+    }
+
+    /// Changes the Object Lock of an object.
+    async fn lock(&self, key: &str, what: &str, body: String) -> Result<(), FilesError> {
+        let url = format!("{}/{key}?{what}", self.bucket);
 
         // S3 requires a checksum on requests that change Object Lock.
         let digest = STANDARD.encode(Sha256::digest(&body));
@@ -100,6 +113,23 @@ impl AwsClient {
             .await?;
 
         Ok(())
+    }
+
+    /// Returns whether the bucket has Object Lock enabled (S3, `GetObjectLockConfiguration`).
+    pub(super) async fn can_lock(&self) -> Result<bool, FilesError> {
+        let url = format!("{}?object-lock", self.bucket);
+        let answer = self
+            .call("s3", Method::GET, &url, XML, &[], String::new())
+            .await;
+        match answer {
+            Ok(answer) => {
+                let answer = String::from_utf8_lossy(&answer);
+                Ok(answer.contains("<ObjectLockEnabled>Enabled</ObjectLockEnabled>"))
+            }
+            // A bucket that never had Object Lock has no such configuration.
+            Err(FilesError::Gone) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Generates a 256-bit data key; returns it in plain and wrapped by KMS.
@@ -168,8 +198,8 @@ impl AwsClient {
         headers: &[(&'static str, &str)],
         body: String,
     ) -> Result<Bytes, FilesError> {
-        // All calls here may be repeated: a retention is set to the same time, and
-        // a data key that is lost is not used.
+        // All calls here may be repeated: a retention is set to the same time, a hold to the
+        // same state, and a data key that is lost is not used.
         let mut delays = DELAYS.into_iter();
         loop {
             let body = Bytes::from(body.clone());
@@ -229,6 +259,9 @@ impl AwsClient {
         // Other refusals would be the same at the next try.
         if status.is_server_error() || status == http::StatusCode::TOO_MANY_REQUESTS {
             return Err(AwsCallFailure::Again(status.to_string()));
+        }
+        if status == http::StatusCode::NOT_FOUND && service == "s3" {
+            return Err(AwsCallFailure::Failed(FilesError::Gone));
         }
         if !status.is_success() {
             return Err(failed(&status.to_string()));

@@ -103,6 +103,16 @@ impl StorageArea {
         Self::Tapes,
     ];
 
+    /// Areas in which the owner of an object is an envelope.
+    const OF_RECORDS: [Self; 6] = [
+        Self::Uploads,
+        Self::Signed,
+        Self::Vault,
+        Self::Copies,
+        Self::Certificates,
+        Self::Archive,
+    ];
+
     fn folder(self) -> &'static str {
         match self {
             Self::Uploads => "uploads",
@@ -352,19 +362,30 @@ pub struct Files {
     patience: Duration,
     /// Encrypts documents before they are stored.
     cipher: Option<Arc<ObjectCipher>>,
-    /// Locks archived documents against removal.
-    retention: Option<Arc<ArchiveRetention>>,
+    /// Locks objects against removal.
+    lock: Option<Arc<ObjectLock>>,
     /// Whether nothing is written, locked or deleted with this handle.
     rehearses: bool,
 }
 
-/// Object Lock settings for archived documents.
-struct ArchiveRetention {
+/// Object Lock of a bucket.
+struct ObjectLock {
     aws: AwsClient,
     /// Prefix of every key in the bucket.
     prefix: Path,
-    mode: RetentionMode,
-    period: Duration,
+    /// Mode and period for archived documents.
+    archive: Option<(RetentionMode, Duration)>,
+    /// Whether objects of records under a legal hold are held.
+    sets_holds: bool,
+}
+
+impl ObjectLock {
+    /// Returns an object's key in the bucket. Requests of Object Lock bypass the store's client,
+    /// which adds the prefix elsewhere.
+    fn key(&self, key: &str) -> Path {
+        let own = Path::from(key);
+        self.prefix.parts().chain(own.parts()).collect()
+    }
 }
 
 impl Files {
@@ -387,7 +408,7 @@ impl Files {
             folder: None,
             patience,
             cipher: None,
-            retention: None,
+            lock: None,
             rehearses: false,
         }
     }
@@ -410,14 +431,14 @@ impl Files {
         let prefix = Path::parse(prefix).map_err(object_store::Error::from)?;
         let store = object_store::prefix::PrefixStore::new(store, prefix.clone());
         let mut files = Self::over(Arc::new(store), PATIENCE);
-        if let Some(period) = settings.archive_retention {
-            let bucket = url.host_str().filter(|_| url.scheme() == "s3");
-            let bucket = bucket.ok_or_else(unlockable)?;
-            files.retention = Some(Arc::new(ArchiveRetention {
+        let bucket = url.host_str().filter(|_| url.scheme() == "s3");
+        if let Some(bucket) = bucket.filter(|_| locking(settings).is_some()) {
+            let archive = settings.archive_retention;
+            files.lock = Some(Arc::new(ObjectLock {
                 aws: AwsClient::new(aws_settings(bucket, settings))?,
                 prefix,
-                mode: settings.archive_retention_mode,
-                period,
+                archive: archive.map(|period| (settings.archive_retention_mode, period)),
+                sets_holds: settings.object_lock_holds,
             }));
         }
 
@@ -427,8 +448,9 @@ impl Files {
     /// Adds encryption, if it is configured.
     pub fn with(mut self, settings: &StorageSettings) -> Result<Self, FilesError> {
         // An operator who asks for a lock must not get a store that cannot lock.
-        if settings.archive_retention.is_some() && self.retention.is_none() {
-            return Err(unlockable());
+        if let Some(setting) = locking(settings).filter(|_| self.lock.is_none()) {
+            let why = format!("{setting} needs a storage_url of s3://");
+            return Err(FilesError::Url(why));
         }
 
         let keys = (&settings.encryption_key_file, &settings.encryption_kms_key);
@@ -710,18 +732,58 @@ impl Files {
     /// Locks an archived document against removal, if
     /// retention is configured. Repeating the call is safe.
     pub async fn retain(&self, file: &StoredFile, now: Timestamp) -> Result<(), FilesError> {
-        let Some(retention) = self.retention.as_ref().filter(|_| !self.rehearses) else {
+        let Some(lock) = self.lock.as_ref().filter(|_| !self.rehearses) else {
+            return Ok(());
+        };
+        let Some((mode, period)) = lock.archive else {
             return Ok(());
         };
 
-        // This request bypasses the store's client, which adds the prefix elsewhere.
-        let own = Path::from(file.key.as_str());
-        let key: Path = retention.prefix.parts().chain(own.parts()).collect();
-        let until = now + retention.period;
-        retention
-            .aws
-            .retain(key.as_ref(), retention.mode, until)
-            .await
+        let key = lock.key(&file.key);
+        lock.aws.retain(key.as_ref(), mode, now + period).await
+    }
+
+    /// Returns whether objects can get the store's own legal hold, and are to get it.
+    pub fn sets_holds(&self) -> bool {
+        let is_set = self.lock.as_ref().is_some_and(|lock| lock.sets_holds);
+        is_set && !self.rehearses
+    }
+
+    /// Sets the store's own legal hold of an object, or takes it off. Repeating the call is safe.
+    ///
+    /// # Errors
+    ///
+    /// [`FilesError::Aws`] if the store refuses: the bucket has no Object Lock, or the permission is
+    /// missing. [`FilesError::Gone`] if there is no such object.
+    pub async fn set_hold(&self, key: &str, is_held: bool) -> Result<(), FilesError> {
+        let lock = self.lock.as_ref().filter(|_| self.sets_holds());
+        let Some(lock) = lock else {
+            return Ok(());
+        };
+        lock.aws.hold(lock.key(key).as_ref(), is_held).await
+    }
+
+    /// Returns whether the bucket can lock objects.
+    pub async fn can_lock(&self) -> Result<bool, FilesError> {
+        match &self.lock {
+            Some(lock) => lock.aws.can_lock().await,
+            None => Ok(false),
+        }
+    }
+
+    /// Returns the keys of the objects of a record, by the id of its envelope.
+    pub async fn of_record(&self, org: &OrgId, owner: &str) -> Result<Vec<String>, FilesError> {
+        let mut keys = Vec::new();
+        for area in StorageArea::OF_RECORDS {
+            let folder = format!("{}/{:02}/{org}/{owner}", area.folder(), org.bucket());
+            let prefix = Path::from(folder);
+            let mut objects = self.store.list(Some(&prefix));
+            while let Some(object) = self.in_time(objects.try_next()).await? {
+                keys.push(object.location.to_string());
+            }
+        }
+
+        Ok(keys)
     }
 
     /// Streams a file. Its hash is checked before the first piece and again on the way; if the file
@@ -813,6 +875,13 @@ impl Files {
         if self.rehearses {
             return Ok(());
         }
+
+        // A bucket with Object Lock keeps the version behind the deletion, and no walk over the
+        // objects finds it any more: with a hold, its lifecycle could never remove it.
+        match self.set_hold(key, false).await {
+            Ok(()) | Err(FilesError::Gone | FilesError::Aws(_)) => {}
+            error => return error,
+        }
         match self.in_time(self.store.delete(&Path::from(key))).await {
             // Deletes are retried by jobs, so a second delete must succeed.
             Ok(()) | Err(FilesError::Gone) => Ok(()),
@@ -893,8 +962,14 @@ async fn within<T>(patience: Duration, answer: impl StoreAnswer<T>) -> Result<T,
     }
 }
 
-fn unlockable() -> FilesError {
-    FilesError::Url("storage.archive_retention needs a storage_url of s3://".into())
+/// Returns a setting that needs Object Lock.
+fn locking(settings: &StorageSettings) -> Option<&'static str> {
+    if settings.archive_retention.is_some() {
+        return Some("storage.archive_retention");
+    }
+    settings
+        .object_lock_holds
+        .then_some("storage.object_lock_holds")
 }
 
 /// Merges the object store's environment variables with the settings, which take precedence.

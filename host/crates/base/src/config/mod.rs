@@ -176,6 +176,9 @@ pub struct StorageSettings {
     pub archive_retention: Option<Duration>,
     /// Whether users with a special permission can shorten the retention.
     pub archive_retention_mode: RetentionMode,
+    /// Whether the objects of records under a legal hold get the object store's own hold (S3 Object
+    /// Lock). The bucket must have Object Lock enabled.
+    pub object_lock_holds: bool,
 }
 
 /// The modes of S3 Object Lock.

@@ -197,7 +197,7 @@ async fn create(
     // The setting of today is copied, because the law of an envelope must not change with a setting.
     let jurisdiction = organization.settings.chattel_paper_jurisdiction.as_ref();
     envelope.set_jurisdiction(jurisdiction);
-    if let Some(plan) = organization.settings.reminders {
+    if let Some(plan) = master.reminders.or(organization.settings.reminders) {
         envelope.set_reminders(PlannedReminders::new(plan));
     }
     let begun = lifecycle::first_status_in_bulk(core, &envelope).await?;

@@ -52,6 +52,7 @@ pub async fn submit(
         roles: master.roles().into_iter().map(str::to_owned).collect(),
         fields: master.fields.clone(),
         forbids_declining: !master.may_decline,
+        reminders: master.reminders,
         lost: false,
     };
 

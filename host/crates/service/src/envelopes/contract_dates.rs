@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::contract_dates::{ContractDate, PlannedDate, days_until};
+use holdfast_domain::contract_dates::{ContractDate, MOST_DATES, PlannedDate, days_until};
 use holdfast_domain::dates::ZoneName;
 use holdfast_domain::envelope::{Envelope, EnvelopeStatus};
 use holdfast_domain::event::EventType;
+use holdfast_domain::facts::FactSheet;
 use holdfast_domain::id::{EnvelopeId, OrgId};
 use holdfast_domain::job::{MailContractDate, NextStep, NoticeOfDate};
 use holdfast_platform::idempotency::ResponseRecorder;
@@ -18,6 +19,9 @@ use holdfast_platform::{
     Caller, Core, ServiceError, ValidationIssue, events, lookup, organizations,
 };
 use holdfast_store::{StoreError, WriteTransaction, envelopes, jobs};
+
+/// Action of ledger entries about changed dates.
+const DATES_SET: &str = "envelope.dates_set";
 
 /// Body of `PUT /partner/envelopes/:id/contract-dates`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -89,15 +93,69 @@ pub async fn set_if(
     envelopes::set_metadata(&mut tx, &envelope).await?;
     plan_next(&mut tx, &envelope, &dates, &zone).await?;
 
-    let days = |dates: &[PlannedDate]| -> Vec<ContractDate> {
-        dates.iter().map(|planned| planned.date.clone()).collect()
-    };
     let details = json!({ "from": days(&before), "to": days(&dates) });
-    let action = "envelope.dates_set";
-    events::record(&mut tx, &envelope, &caller.actor, action, details, now).await?;
+    let actor = &caller.actor;
+    events::record(&mut tx, &envelope, actor, DATES_SET, details, now).await?;
     answer.commit(tx, &envelope).await?;
 
     Ok(envelope)
+}
+
+/// Dates that an organization takes from the facts of a contract.
+pub struct DatesOfFacts {
+    dates: Vec<ContractDate>,
+    zone: ZoneName,
+}
+
+/// Returns the dates of a contract by its facts and the settings of its organization.
+pub async fn of_facts(
+    core: &Core,
+    org: &OrgId,
+    sheet: Option<&FactSheet>,
+) -> Result<DatesOfFacts, ServiceError> {
+    let settings = organizations::read(core, org).await?.settings;
+    let wanted = settings.contract_dates.iter();
+    let dates = wanted.filter_map(|wanted| wanted.of(sheet?));
+    Ok(DatesOfFacts {
+        dates: dates.collect(),
+        zone: settings.dates.time_zone,
+    })
+}
+
+/// Adds dates to a contract with its row locked, and plans their notices. A date of the same name that a person has set
+/// stays.
+pub async fn add(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    found: &DatesOfFacts,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    let before = envelope.contract_dates();
+    let is_new = |date: &&ContractDate| !before.iter().any(|one| one.date.name == date.name);
+    let room = MOST_DATES.saturating_sub(before.len());
+    let new = found.dates.iter().filter(is_new).take(room);
+    let new: Vec<PlannedDate> = new
+        .map(|date| PlannedDate::new(date.clone(), &found.zone, now))
+        .collect();
+    if new.is_empty() {
+        return Ok(());
+    }
+
+    let mut envelope = envelope.clone();
+    let dates = [before.clone(), new].concat();
+    envelope.set_contract_dates(&dates);
+    envelope.updated_at = now;
+    envelopes::set_metadata(tx, &envelope).await?;
+    plan_next(tx, &envelope, &dates, &found.zone).await?;
+    let details = json!({ "from": days(&before), "to": days(&dates) });
+    events::record(tx, &envelope, "system", DATES_SET, details, now).await?;
+
+    Ok(())
+}
+
+/// Returns dates without their notices.
+fn days(dates: &[PlannedDate]) -> Vec<ContractDate> {
+    dates.iter().map(|planned| planned.date.clone()).collect()
 }
 
 /// Gives the notices that are due, and plans the next one.

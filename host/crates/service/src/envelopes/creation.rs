@@ -585,8 +585,10 @@ fn draft(
     }
 
     envelope.set_jurisdiction(request.chattel_paper_jurisdiction.as_ref().or(own));
-    // The plan of the organization at this moment: a later change does not remind signers who were promised none.
-    let plan = request.reminders.or(organization.settings.reminders);
+    // The plan at this moment: a later change does not remind signers who were promised none.
+    let of_template = template.and_then(|template| template.reminders);
+    let plan = request.reminders.or(of_template);
+    let plan = plan.or(organization.settings.reminders);
     if let Some(plan) = plan.filter(|_| kind == EnvelopeKind::Esign) {
         envelope.set_reminders(PlannedReminders::new(plan));
     }

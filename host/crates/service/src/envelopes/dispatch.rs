@@ -80,6 +80,7 @@ pub fn plan(
             phone: None,
             notify_by: None,
             locale: None,
+            time_zone: None,
             consumer: None,
         }],
         (None, None) => Vec::new(),
@@ -426,6 +427,9 @@ pub async fn announce(
     if let Some(planned) = envelope.reminders() {
         let first = now + planned.plan.wait(true);
         reminders::schedule(tx, envelope, first).await?;
+        if planned.plan.before_expiry_days.is_some() {
+            reminders::schedule_warning(tx, envelope, now).await?;
+        }
     }
 
     for recipient in recipients {

@@ -387,6 +387,7 @@ fn people(link: &OpenLink, visitor: &VisitorEntries) -> Vec<RequestedSigner> {
         phone: None,
         notify_by: None,
         locale: locale.map(str::to_owned),
+        time_zone: None,
         consumer: None,
         witness_of: None,
         same_device: None,

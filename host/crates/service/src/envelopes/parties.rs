@@ -9,6 +9,7 @@ use crate::templates::answers;
 use holdfast_base::config::{EMBEDDED, SecretText};
 use holdfast_domain::at_rest::AtRestCipher;
 use holdfast_domain::clock::Timestamp;
+use holdfast_domain::dates::ZoneName;
 use holdfast_domain::envelope::{
     Envelope, Recipient, RecipientKind, Signer, SignerAccess, SignerChannel, SignerKind,
     same_address,
@@ -71,6 +72,9 @@ pub struct RequestedSigner {
     /// `ar`, also with a region such as `es-MX`. Defaults to the browser's, then to the organization's.
     #[schemars(length(min = 2, max = 35))]
     pub locale: Option<String>,
+    /// Time zone of the signer, such as `America/Denver`: the organization's quiet hours count in it for planned
+    /// reminders. Defaults to the organization's.
+    pub time_zone: Option<ZoneName>,
     /// Whether the signer is a consumer (15 U.S.C. §7006(1)), as the sender states it. The certificate repeats
     /// the statement. Absent: nothing is stated.
     pub consumer: Option<bool>,
@@ -129,6 +133,7 @@ pub fn planned(
                 phone,
                 notify_by: signer.notify_by.unwrap_or(SignerChannel::Email),
                 locale: signer.locale.as_deref().and_then(Locale::of_tag),
+                time_zone: signer.time_zone,
                 consumer: signer.consumer,
                 // The positions follow the turns, below.
                 ..Signer::new(0, signer.name, signer.email, role)
@@ -633,6 +638,7 @@ mod tests {
             phone: None,
             notify_by: None,
             locale: None,
+            time_zone: None,
             consumer: None,
         }
     }

@@ -2,7 +2,7 @@
 
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::Envelope;
-use holdfast_domain::job::RemindByPlan;
+use holdfast_domain::job::{RemindByPlan, WarnOfExpiry};
 use holdfast_domain::reminders::ReminderPlan;
 use holdfast_platform::{ServiceError, ValidationIssue};
 use holdfast_store::{StoreError, WriteTransaction, jobs};
@@ -41,6 +41,27 @@ pub async fn schedule(
         sent: planned.sent,
     };
     jobs::insert(tx, &envelope.org, &job, Some(&key), at).await
+}
+
+/// Replaces the job that warns signers before the envelope expires, if its plan asks for that.
+pub async fn schedule_warning(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let key = envelope.id.as_str();
+    jobs::remove::<WarnOfExpiry>(tx, &envelope.org, key).await?;
+    let planned = envelope.reminders().zip(envelope.expires_at);
+    let at = planned.and_then(|(planned, end)| planned.plan.warning(end));
+    // Signers who were just invited know the time limit.
+    let Some(at) = at.filter(|at| *at > now) else {
+        return Ok(());
+    };
+
+    let job = WarnOfExpiry {
+        envelope: envelope.id.clone(),
+    };
+    jobs::insert(tx, &envelope.org, &job, Some(key), at).await
 }
 
 /// Removes the job of the next reminder.

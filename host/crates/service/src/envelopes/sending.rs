@@ -295,6 +295,7 @@ pub(super) async fn planned(
             phone: signer.phone,
             notify_by: Some(signer.notify_by),
             locale: signer.locale.map(Into::into),
+            time_zone: signer.time_zone,
             consumer: signer.consumer,
         })
         .collect();

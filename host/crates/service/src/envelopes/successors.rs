@@ -546,6 +546,7 @@ fn signer_afresh(earlier: &Signer) -> Signer {
         phone: earlier.phone.clone(),
         notify_by: earlier.notify_by,
         locale: earlier.locale,
+        time_zone: earlier.time_zone.clone(),
         consumer: earlier.consumer,
         ..Signer::new(earlier.position, name, email, earlier.role.clone())
     }

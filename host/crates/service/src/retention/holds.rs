@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::store_holds;
 use crate::control::{self, PartyNames};
 use holdfast_components::rules::control::RefusalReason;
 use holdfast_domain::clock::Timestamp;
@@ -180,8 +181,10 @@ async fn place_once(
         placed_at: now,
         lift: None,
         lifted: None,
+        store: None,
     };
     rows::insert(&mut tx, &hold).await?;
+    store_holds::queue(core, &mut tx, &hold, now).await?;
 
     let (event, envelope) = (EventType::HoldPlaced, subject.envelope.as_ref());
     record(&mut tx, &hold, envelope, &caller.actor, event, now).await?;
@@ -282,11 +285,6 @@ pub async fn on(
     Ok(own.as_ref().map(HoldView::from))
 }
 
-/// Counts the holds in force of the whole installation.
-pub async fn in_force(core: &Core) -> Result<i64, ServiceError> {
-    Ok(rows::count_in_force(&mut *core.store.read().await?).await?)
-}
-
 /// Step of a person towards the end of a hold.
 pub enum LiftStep {
     /// Asks a second person to lift it, for this reason.
@@ -340,6 +338,11 @@ pub async fn decide(
             changes::permit_second(&mut tx, officer, &lift.requested_by, account).await?;
             hold.lift = Some(lift);
             hold.lifted = Some((actor.clone(), now));
+            // The walk over its records begins anew.
+            if let Some(store) = &mut hold.store {
+                store.walk = None;
+            }
+            store_holds::queue(core, &mut tx, &hold, now).await?;
         }
     }
     rows::update(&mut tx, &hold).await?;

@@ -2,6 +2,7 @@
 //! anything: a record that is due is proposed for destruction.
 
 pub mod holds;
+pub mod store_holds;
 
 use std::time::Duration;
 

@@ -329,6 +329,7 @@ async fn change_signer(
         after.status = SignerStatus::Pending;
         // The sender's statement was about the person before.
         after.consumer = None;
+        after.time_zone = None;
         after.challenged = kba::is_challenged(tx, envelope, email).await?;
     }
 

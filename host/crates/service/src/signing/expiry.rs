@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::envelopes::lifecycle;
+use crate::envelopes::reminders::schedule_warning;
 use crate::{envelopes as envelope_service, signing};
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
 use holdfast_domain::clock::Timestamp;
@@ -88,6 +89,9 @@ pub async fn extend(
         updated_at: now,
         ..envelope
     };
+    if extended.status.is_out_for_signing() {
+        schedule_warning(&mut tx, &extended, now).await?;
+    }
     answer.commit(tx, &extended).await?;
 
     Ok(extended)

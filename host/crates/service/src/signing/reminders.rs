@@ -7,18 +7,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::envelopes::lifecycle;
-use crate::envelopes::reminders::{check, schedule, unschedule};
+use crate::envelopes::reminders::{check, schedule, schedule_warning, unschedule};
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, EnvelopeKind, Signer, SignerChannel, SignerStatus};
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::{EnvelopeId, OrgId};
 use holdfast_domain::job::NextStep;
+use holdfast_domain::organization::OrgSettings;
 use holdfast_domain::reminders::{PlannedReminders, ReminderPlan};
 use holdfast_platform::events;
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::lookup;
 use holdfast_platform::organizations;
+use holdfast_platform::permits::legal_holds;
 use holdfast_platform::signers::invited_now;
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, mails};
 use holdfast_store::{WriteTransaction, envelopes, questions, signers};
@@ -71,9 +73,9 @@ pub async fn remind(
 /// Time after which a planned reminder looks again at what holds it up.
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);
 
-/// Sends reminder number `sent` of an envelope's plan, and plans the next one. Waits while the organization has quiet
-/// hours, while a question of a signer is open, and for signers who got a message a short time ago, such as those who
-/// just got the turn.
+/// Sends reminder number `sent` of an envelope's plan, and plans the next one. Waits while a legal hold covers the
+/// envelope, while a question of a signer is open, and for signers who have quiet hours or got a message a short time
+/// ago, such as those who just got the turn.
 pub async fn by_plan(
     core: &Core,
     org: &OrgId,
@@ -83,11 +85,6 @@ pub async fn by_plan(
     let now = core.clock.now();
     let later = NextStep::Again(now + LOOK_AGAIN);
     let settings = organizations::read(core, org).await?.settings;
-    let quiet = settings.quiet_hours.as_ref();
-    if let Some(end) = quiet.and_then(|quiet| quiet.end(&settings.dates.time_zone, now)) {
-        return Ok(NextStep::Again(end));
-    }
-
     let mut tx = core.store.begin().await?;
     let Some(mut envelope) = envelopes::lock(&mut tx, org, id).await? else {
         return Ok(NextStep::Done);
@@ -104,27 +101,21 @@ pub async fn by_plan(
     if envelope.expires_at.is_some_and(|at| at <= now) {
         return Ok(later);
     }
-    // The envelope waits for the sender, who has not answered a question of a signer who still has to sign.
-    if questions::has_open(&mut tx, org, id).await? {
+    if is_held_up(core, &mut tx, &envelope).await? {
         return Ok(later);
-    }
-    match lifecycle::decide(core, &envelope, EnvelopeTrigger::Remind).await {
-        Ok(_) => {}
-        // The rules of the organization can change.
-        Err(ServiceError::Refused(_)) => return Ok(later),
-        Err(error) => return Err(error),
     }
 
     let signers = signers::list(&mut tx, org, id).await?;
-    // Without mails, signers sign in person, apart from those who get text messages.
-    let is_told =
-        |signer: &&Signer| envelope.sending.send_email || signer.notify_by != SignerChannel::Email;
     // A message that no server has taken yet is on its way: the invitation of a signer whose turn has just come.
     let due_at = |signer: &Signer| match &signer.notice {
-        Some(notice) => planned.due(&signer.id, notice.at),
+        Some(notice) => {
+            let due = planned.due(&signer.id, notice.at);
+            let quiet = quiet_until(&settings, signer, now);
+            quiet.filter(|_| due <= now).unwrap_or(due)
+        }
         None => now + LOOK_AGAIN,
     };
-    let waiting: Vec<&Signer> = invited_now(&envelope, &signers).filter(is_told).collect();
+    let waiting = told_now(&envelope, &signers);
     let (due, other): (Vec<&Signer>, Vec<&Signer>) = waiting
         .into_iter()
         .partition(|signer| due_at(signer) <= now);
@@ -149,6 +140,106 @@ pub async fn by_plan(
     tx.commit().await?;
 
     Ok(NextStep::Done)
+}
+
+/// Returns the signers who can sign now, and who are told so. Without mails, signers sign in person, apart from those who
+/// get text messages.
+fn told_now<'a>(envelope: &Envelope, signers: &'a [Signer]) -> Vec<&'a Signer> {
+    let is_told =
+        |signer: &&Signer| envelope.sending.send_email || signer.notify_by != SignerChannel::Email;
+    invited_now(envelope, signers).filter(is_told).collect()
+}
+
+/// Returns the end of the quiet hours that a signer has now, in the signer's time zone or that of the organization.
+fn quiet_until(settings: &OrgSettings, signer: &Signer, now: Timestamp) -> Option<Timestamp> {
+    let zone = signer.time_zone.as_ref();
+    let zone = zone.unwrap_or(&settings.dates.time_zone);
+    settings.quiet_hours.as_ref()?.end(zone, now)
+}
+
+/// Whether signers get no messages of a plan for now.
+async fn is_held_up(
+    core: &Core,
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+) -> Result<bool, ServiceError> {
+    // The envelope waits for the sender, who has not answered a question of a signer who still has to sign.
+    if questions::has_open(tx, &envelope.org, &envelope.id).await? {
+        return Ok(true);
+    }
+    // A case has begun: people of the organization decide whether signers are still asked.
+    if legal_holds::on(tx, envelope).await?.is_some() {
+        return Ok(true);
+    }
+    match lifecycle::decide(core, envelope, EnvelopeTrigger::Remind).await {
+        Ok(_) => Ok(false),
+        // The rules of the organization can change.
+        Err(ServiceError::Refused(_)) => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reminds the signers who can sign now that the envelope expires soon, each of them once for each time limit.
+pub async fn warn_of_expiry(
+    core: &Core,
+    org: &OrgId,
+    id: &EnvelopeId,
+) -> Result<NextStep, ServiceError> {
+    let now = core.clock.now();
+    let settings = organizations::read(core, org).await?.settings;
+    let mut tx = core.store.begin().await?;
+    let Some(mut envelope) = envelopes::lock(&mut tx, org, id).await? else {
+        return Ok(NextStep::Done);
+    };
+
+    let planned = envelope.reminders().zip(envelope.expires_at);
+    let Some((mut planned, end)) = planned.filter(|_| envelope.status.is_out_for_signing()) else {
+        return Ok(NextStep::Done);
+    };
+    let Some(at) = planned.plan.warning(end).filter(|_| end > now) else {
+        return Ok(NextStep::Done);
+    };
+    // The time limit was moved.
+    if at > now {
+        return Ok(NextStep::Again(at));
+    }
+    if is_held_up(core, &mut tx, &envelope).await? {
+        return Ok(NextStep::Again(now + LOOK_AGAIN));
+    }
+
+    // A repeat after a crash finds who was warned of this time limit.
+    if planned.warned_of != Some(end) {
+        planned.warned_of = Some(end);
+        planned.warned.clear();
+    }
+    let signers = signers::list(&mut tx, org, id).await?;
+    let mut waiting = told_now(&envelope, &signers);
+    waiting.retain(|signer| !planned.warned.contains(&signer.id));
+    let quiet = |signer: &Signer| quiet_until(&settings, signer, now);
+    let (asleep, due): (Vec<&Signer>, Vec<&Signer>) = waiting
+        .into_iter()
+        .partition(|signer| quiet(signer).is_some());
+    let next = asleep.into_iter().filter_map(quiet).min();
+    let next = next.map_or(NextStep::Done, NextStep::Again);
+    if due.is_empty() {
+        return Ok(next);
+    }
+
+    for signer in &due {
+        mails::remind(&mut tx, &envelope, signer, now).await?;
+        planned.warned.push(signer.id.clone());
+    }
+    let emails: Vec<&str> = due.iter().map(|signer| signer.email.as_str()).collect();
+    let data = json!({ "expires_at": end, "reminded": emails });
+    let event = EventType::EnvelopeExpiresSoon;
+    events::record_and_emit(&mut tx, &envelope, "system", event, data, now).await?;
+
+    envelope.set_reminders(planned);
+    envelope.updated_at = now;
+    envelopes::set_metadata(&mut tx, &envelope).await?;
+    tx.commit().await?;
+
+    Ok(next)
 }
 
 /// Changes the plan of an unfinished envelope. Reminders that were sent count.
@@ -187,6 +278,7 @@ pub async fn plan(
     if envelope.status.is_out_for_signing() {
         // The job itself finds out for whom the new times have passed.
         schedule(&mut tx, &envelope, now).await?;
+        schedule_warning(&mut tx, &envelope, now).await?;
     }
 
     let before = before.map(|planned| planned.plan);

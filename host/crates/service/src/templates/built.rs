@@ -120,6 +120,8 @@ pub async fn document_of(
         name: name.unwrap_or_else(|| envelope.name.clone()),
         kba_required: kba_required.unwrap_or(envelope.sending.kba_required),
         may_decline: envelope.sending.may_decline,
+        // The envelope has a plan of its own.
+        reminders: None,
         origin: Origin::Document,
         made_for: Some(made_for),
         shared_with: TemplateSharing::default(),
@@ -198,6 +200,8 @@ fn own_document(envelope: &Envelope, name: String, kba_required: bool) -> NewCom
         name,
         kba_required,
         may_decline: envelope.sending.may_decline,
+        // The envelope has a plan of its own.
+        reminders: None,
         origin: Origin::Document,
         made_for: Some(MadeFor {
             owner: envelope.id.to_string(),

@@ -13,6 +13,7 @@ use holdfast_base::fair_queue::WorkOwner;
 use holdfast_domain::envelope::{FileType, StoredFile};
 use holdfast_domain::field::{Area, Field};
 use holdfast_domain::id::{OrgId, TemplateId};
+use holdfast_domain::reminders::ReminderPlan;
 use holdfast_domain::template::{MadeFor, Origin, Template, TemplateSharing};
 use holdfast_platform::documents::{UPLOAD_LIMIT, admit, picture};
 use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
@@ -27,6 +28,7 @@ pub struct NewComposition {
     pub name: String,
     pub kba_required: bool,
     pub may_decline: bool,
+    pub reminders: Option<ReminderPlan>,
     pub origin: Origin,
     pub made_for: Option<MadeFor>,
     /// Users who see the template; all without any.
@@ -232,6 +234,7 @@ pub(super) async fn keep(
     let mut template = Template {
         kba_required: composition.kba_required,
         may_decline: composition.may_decline,
+        reminders: composition.reminders,
         origin: composition.origin,
         made_for: composition.made_for,
         shared_with: composition.shared_with,

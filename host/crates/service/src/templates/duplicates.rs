@@ -85,6 +85,7 @@ pub async fn duplicate(
         external_id: request.external_id,
         kba_required: source.kba_required,
         may_decline: source.may_decline,
+        reminders: source.reminders,
         source_format: source.source_format,
         pricing_table: source.pricing_table,
         repair: source.repair().cloned(),

@@ -27,11 +27,13 @@ use holdfast_adapters::files::StorageArea as FileArea;
 use holdfast_base::fair_queue::{QueueTurn, WorkOwner};
 use holdfast_components::Placement as PlacementRules;
 use holdfast_components::rules::placement;
+use holdfast_domain::change::FieldPatch;
 use holdfast_domain::component::Slot;
 use holdfast_domain::envelope::KeptFile;
 use holdfast_domain::field::{Area, Field, FieldRules, FieldType};
 use holdfast_domain::hash::sha256;
 use holdfast_domain::id::{DecisionId, OrgId, TemplateId};
+use holdfast_domain::reminders::ReminderPlan;
 use holdfast_domain::template::{
     RESTORABLE, SourceFormat, Template, TemplateSharing, TemplateVariable, WordSource,
 };
@@ -556,6 +558,10 @@ pub struct ChangeTemplate {
     pub tags: Option<Vec<String>>,
     /// Whether signers may decline. Applies to envelopes that are sent later.
     pub may_decline: Option<bool>,
+    /// Plan of reminders of envelopes that are created later; null takes that of the organization.
+    #[serde(default)]
+    #[schemars(with = "Option<ReminderPlan>")]
+    pub reminders: FieldPatch<ReminderPlan>,
     /// Path of the folder to move the template to, such as `Sales/Ohio`: at most three names of 1 to 40 characters.
     /// Empty: to the top.
     #[schemars(length(max = 200))]
@@ -567,7 +573,8 @@ pub struct ChangeTemplate {
     pub variables: Option<Vec<TemplateVariable>>,
 }
 
-/// Changes the name, external id, tags, folder, sharing and defaults of a template, and whether signers may decline.
+/// Changes the name, external id, tags, folder, sharing, defaults and reminders of a template, and whether signers may
+/// decline.
 pub async fn change(
     core: &Core,
     caller: &Caller,
@@ -603,6 +610,7 @@ pub async fn change(
 
     template.external_id = request.external_id.or(template.external_id);
     template.may_decline = request.may_decline.unwrap_or(template.may_decline);
+    request.reminders.apply(&mut template.reminders);
     template.updated_at = core.clock.now();
     templates::rename(&mut tx, &template, template.updated_at).await?;
     // Who may see what is an act on access, which the ledger of credentials has.

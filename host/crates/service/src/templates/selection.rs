@@ -267,6 +267,11 @@ impl SelectedTemplates {
                 .templates()
                 .into_iter()
                 .all(|template| template.may_decline),
+            // The first that has a plan: a package has one.
+            reminders: self
+                .templates()
+                .into_iter()
+                .find_map(|template| template.reminders),
             // A document without an owner is a template of the library.
             origin: match made_for {
                 None => Origin::Library,

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::contract_dates::PlannedDate;
+use holdfast_domain::dates::ZoneName;
 use holdfast_domain::envelope::{
     Envelope, EnvelopeKind, EnvelopeLink, EnvelopeStatus, PUBLIC_METADATA, PaperOriginal,
     Recipient, RecipientKind, SendingFailure, SignatureExecution, Signer, SignerAccess,
@@ -338,7 +339,7 @@ impl From<Vec<SignerLink>> for SigningLinks {
 #[schemars(extend("examples" = [{
     "signer_id": "sgn_01jdk7m3e8f4x9s2w5v6b0c1dk", "email": "jordan.lee@example.com", "name": "Jordan Lee",
     "role": "Buyer", "kind": "signer", "witness_of": null, "same_device": false, "group": null, "order": 1,
-    "access": "none", "phone": null, "notify_by": "email",
+    "access": "none", "phone": null, "notify_by": "email", "time_zone": null,
     "status": "viewed", "completed_at": null, "signature": null, "consumer": true,
     "notice": { "status": "accepted", "at": "2026-05-04T15:04:05.000Z", "reason": null },
 }]))]
@@ -363,6 +364,8 @@ pub struct SignerView {
     phone: Option<String>,
     /// How the signer gets invitations and reminders.
     notify_by: SignerChannel,
+    /// Time zone of the signer, as the sender stated it.
+    time_zone: Option<ZoneName>,
     status: SignerStatus,
     completed_at: Option<Timestamp>,
     /// Whether the completed form has a signature of the signer: `executed`, or `not_asked`.
@@ -417,6 +420,7 @@ impl From<&Signer> for SignerView {
             access: signer.access,
             phone: signer.phone.clone(),
             notify_by: signer.notify_by,
+            time_zone: signer.time_zone.clone(),
             status: signer.status,
             completed_at: signer.completed_at,
             signature: signer.execution,
@@ -442,7 +446,7 @@ struct RecipientView {
     "signers": [{
         "signer_id": "sgn_01jdk7m3e8f4x9s2w5v6b0c1dk", "email": "jordan.lee@example.com", "name": "Jordan Lee",
         "role": "Buyer", "kind": "signer", "witness_of": null, "same_device": false, "group": null, "order": 1,
-        "access": "none", "phone": null, "notify_by": "email",
+        "access": "none", "phone": null, "notify_by": "email", "time_zone": null,
         "status": "viewed", "completed_at": null, "signature": null, "consumer": true,
         "notice": { "status": "accepted", "at": "2026-05-04T15:04:05.000Z", "reason": null },
     }],

@@ -18,6 +18,7 @@ use crate::reply::{
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::field::Field;
 use holdfast_domain::id::TemplateId;
+use holdfast_domain::reminders::ReminderPlan;
 use holdfast_domain::template::{
     SourceFormat, Template, TemplateSharing, TemplateVariable, TemplateVersion,
 };
@@ -63,7 +64,7 @@ pub struct TemplateForm {
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "template_id": "tmpl_01jdk7m3e8f4x9s2w5v6b0c1da", "name": "Retail instalment contract",
-    "external_id": null, "kba_required": false, "may_decline": true, "provider_instance": "embedded",
+    "external_id": null, "kba_required": false, "may_decline": true, "reminders": null, "provider_instance": "embedded",
     "provider_template_id": 1021, "has_document": true, "source_format": "pdf",
     "pricing_table": false, "roles": ["Buyer"], "fields": [], "tags": ["Ohio"], "folder": "Sales/Ohio",
     "shared_with": { "roles": ["sender"], "users": ["ada@oak.example"] },
@@ -79,6 +80,8 @@ pub struct TemplateView {
     kba_required: bool,
     /// Whether signers may decline, unless the envelope overrides it.
     may_decline: bool,
+    /// Plan of reminders of envelopes that name none; null takes that of the organization.
+    reminders: Option<ReminderPlan>,
     provider_instance: String,
     /// Null until the template exists at the provider.
     provider_template_id: Option<i64>,
@@ -117,6 +120,7 @@ impl From<&Template> for TemplateView {
             external_id: template.external_id.clone(),
             kba_required: template.kba_required,
             may_decline: template.may_decline,
+            reminders: template.reminders,
             provider_instance: template.provider_instance.clone(),
             provider_template_id: number.and_then(|id| id.parse().ok()),
             has_document: template.document.is_some(),

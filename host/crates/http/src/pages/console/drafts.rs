@@ -21,6 +21,7 @@ use super::templates::{show_again, variable_field};
 use crate::error::HttpError;
 use crate::middleware::extract::{MultipartForm, valid};
 use holdfast_adapters::texts::Texts;
+use holdfast_domain::dates::ZoneName;
 use holdfast_domain::envelope::{
     Envelope, Recipient, RecipientKind, Signer, SignerAccess, SignerKind,
 };
@@ -41,7 +42,7 @@ use holdfast_service::templates::variables::VariableValues;
 /// Most people of each kind, as in the API.
 const PEOPLE: usize = 50;
 /// Controls of a signer, each with the number of its row.
-const OF_SIGNER: [&str; 14] = [
+const OF_SIGNER: [&str; 15] = [
     "name",
     "email",
     "role",
@@ -53,6 +54,7 @@ const OF_SIGNER: [&str; 14] = [
     "kind",
     "notify_by",
     "consumer",
+    "time_zone",
     "witness_of",
     "same_device",
     "group",
@@ -374,6 +376,7 @@ fn signer_row(
     let asked = ACCESS.map(|(access, text)| (access.as_str().to_owned(), texts.text(text)));
     let locale = signer.and_then(|signer| signer.locale);
     let consumer = signer.and_then(|signer| signer.consumer);
+    let zone = signer.and_then(|signer| signer.time_zone.as_ref());
     let of_programs = [
         (
             "notify_by",
@@ -383,6 +386,7 @@ fn signer_row(
             "consumer",
             consumer.map_or("", |one| if one { "true" } else { "false" }),
         ),
+        ("time_zone", zone.map_or("", ZoneName::as_str)),
     ];
     let is_special = |signer: &Signer| {
         signer.access != SignerAccess::None
@@ -768,10 +772,17 @@ fn reminder_fields(form: &FormView<'_>, envelope: &Envelope) -> Markup {
         }
         None => Default::default(),
     };
+    let before_expiry = plan.and_then(|plan| plan.before_expiry_days);
+    let before_expiry = before_expiry.map_or(String::new(), |days| days.to_string());
     let fields = [
         ("first_after_days", "settings-reminders-first", first),
         ("every_days", "settings-reminders-every", every),
         ("at_most", "settings-reminders-most", most),
+        (
+            "before_expiry_days",
+            "settings-reminders-expiry",
+            before_expiry,
+        ),
     ];
     html! {
         details.card open[form.is_refused() || plan.is_some()] {
@@ -862,11 +873,13 @@ fn details_of(draft: &Draft, form: &ConsoleForm) -> Value {
     }
 
     let plan = ["first_after_days", "every_days", "at_most"];
-    if plan.iter().any(|name| !form.value(name).is_empty()) {
+    let expiry = Some("before_expiry_days").filter(|name| !form.value(name).is_empty());
+    if expiry.is_some() || plan.iter().any(|name| !form.value(name).is_empty()) {
         // A number that is none is out of its range.
         let number = |name: &str| form.value(name).parse::<u8>().unwrap_or(u8::MAX);
-        let members = plan.map(|name| (name.to_owned(), json!(number(name))));
-        details["reminders"] = Value::Object(members.into_iter().collect());
+        let members = plan.into_iter().chain(expiry);
+        let members = members.map(|name| (name.to_owned(), json!(number(name))));
+        details["reminders"] = Value::Object(members.collect());
     }
 
     if let Some(amount) = some("amount") {

@@ -258,6 +258,8 @@ fn reminders(form: &FormView<'_>, organization: &OrganizationView) -> Markup {
     let quiet = organization.quiet_hours.as_ref();
     let of_plan =
         |read: fn(&ReminderPlan) -> u8| plan.map_or(String::new(), |plan| read(&plan).to_string());
+    let before_expiry = plan.and_then(|plan| plan.before_expiry_days);
+    let before_expiry = before_expiry.map_or(String::new(), |days| days.to_string());
     let of_quiet =
         |read: fn(&QuietHours) -> DayTime| quiet.map_or(String::new(), |quiet| read(quiet).into());
     let control = |kind: &'static str, name: &'static str, label: &'static str, present: String| {
@@ -273,6 +275,7 @@ fn reminders(form: &FormView<'_>, organization: &OrganizationView) -> Markup {
         (control("number", "first_after_days", "settings-reminders-first", of_plan(|plan| plan.first_after_days)))
         (control("number", "every_days", "settings-reminders-every", of_plan(|plan| plan.every_days)))
         (control("number", "at_most", "settings-reminders-most", of_plan(|plan| plan.at_most)))
+        (control("number", "before_expiry_days", "settings-reminders-expiry", before_expiry))
         (control("time", "quiet_hours_from", "settings-quiet-from", of_quiet(|quiet| quiet.from)))
         (control("time", "quiet_hours_until", "settings-quiet-until", of_quiet(|quiet| quiet.until)))
     }
@@ -284,12 +287,14 @@ fn reminders_of(form: &ConsoleForm) -> Value {
     // A number that is none is out of its range.
     let number = |name: &str| value(name).parse::<u8>().unwrap_or(u8::MAX);
     let plan = ["first_after_days", "every_days", "at_most"];
-    let reminders = if plan.iter().all(|name| value(name).is_empty()) {
+    let expiry = Some("before_expiry_days").filter(|name| !value(name).is_empty());
+    let reminders = if expiry.is_none() && plan.iter().all(|name| value(name).is_empty()) {
         Value::Null
     } else {
         json!(
-            plan.map(|name| (name, number(name)))
-                .into_iter()
+            plan.into_iter()
+                .chain(expiry)
+                .map(|name| (name, number(name)))
                 .collect::<BTreeMap<_, _>>()
         )
     };

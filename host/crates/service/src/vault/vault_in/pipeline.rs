@@ -12,6 +12,7 @@ use super::record::{CustodySource, custody_facts};
 use super::seal::MadeCopies;
 use super::time::TrustedTime;
 use crate::envelopes::consumer::{self, SignersConsent};
+use crate::envelopes::contract_dates;
 use crate::envelopes::facts;
 use crate::facts as facts_of_contracts;
 use crate::funding;
@@ -620,6 +621,8 @@ impl<'a> VaultInPipeline<'a> {
         } = prepared;
         // `named` takes a connection of its own, so it runs before the transaction has one.
         let participants = self.all_participants(certified).await?;
+        let sheet = contract_facts.as_ref().map(|record| &record.sheet);
+        let dates = contract_dates::of_facts(self.core, &self.envelope.org, sheet).await?;
 
         let mut tx = self.core.store.begin().await?;
         let envelope =
@@ -706,6 +709,7 @@ impl<'a> VaultInPipeline<'a> {
         let action = "compliance.evaluated";
         events::record(&mut tx, &envelope, "system", action, evaluated, now).await?;
         facts_of_contracts::keep(&mut tx, &envelope, contract_facts.as_ref(), now).await?;
+        contract_dates::add(&mut tx, &envelope, &dates, now).await?;
 
         let path = format!("vault:{}/authoritative", envelope.id);
         let data = json!({ "path": path, "hash": hash });
