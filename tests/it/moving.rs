@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use holdfast::store::installation;
+use holdfast::store::{Store, installation, moves};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Row as _};
 
@@ -174,6 +174,53 @@ async fn an_installation_moves_to_postgresql_and_back_with_its_objects() {
     refused(&new, &["org", "list"], "it was moved to sqlite://");
     let back = with_database(&old, report["to"].as_str().unwrap());
     serves(&with_storage(&back, &second), &app, &ledgers).await;
+}
+
+/// Types, keys and generated numbers that only one of the databases has would get lost on the way.
+#[tokio::test(flavor = "multi_thread")]
+async fn both_databases_have_the_same_tables_and_generate_no_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite://{}", folder.path().join("test.db").display());
+    let sqlite = Store::connect(&url).await.unwrap();
+    sqlite.migrate().await.unwrap();
+    let postgresql = postgres::new_store().await;
+    let tables = moves::tables(&postgresql).await.unwrap();
+    assert!(tables.len() > 100, "{}", tables.len());
+    assert_eq!(moves::tables(&sqlite).await.unwrap(), tables);
+
+    let mut connection = postgresql.read().await.unwrap();
+    let generated = "select cast(table_name as text) from information_schema.columns
+        where table_schema = current_schema() and (is_identity = 'YES' or is_generated <> 'NEVER'
+            or column_default like 'nextval%')";
+    let generated: Vec<String> = sqlx::query_scalar(generated)
+        .fetch_all(&mut *connection)
+        .await
+        .unwrap();
+    assert!(generated.is_empty(), "{generated:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_that_are_partitioned_beforehand_stay_so() {
+    let (app, ledgers) = populated().await;
+    let (old, database) = (home(app.data.path()), postgres::new_database().await);
+    postgres::partition(&database).await;
+    moved(&old, &["--to", &database]);
+    let new = with_database(&old, &database);
+    evidence_is_valid(&new, &ledgers);
+
+    let store = new.store().await;
+    let mut connection = store.read().await.unwrap();
+    let rows = "select count(*) from pg_class c join envelope e on e.tableoid = c.oid where c.relispartition";
+    let rows: i64 = sqlx::query_scalar(rows)
+        .fetch_one(&mut *connection)
+        .await
+        .unwrap();
+    assert_eq!(rows, app.count("envelope").await);
+    drop(connection);
+
+    let at = tempfile::tempdir().unwrap();
+    let report = moved(&new, &["--to", at.path().to_str().unwrap()]);
+    assert_eq!(report["tables"]["envelope"]["rows"], rows);
 }
 
 #[tokio::test(flavor = "multi_thread")]
