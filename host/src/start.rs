@@ -65,7 +65,7 @@ pub enum StartError {
         /// Its server or file, without user and password.
         place: String,
         /// The move.
-        fence: InstallationMove,
+        fence: Box<InstallationMove>,
     },
     /// The roots of signatures in uploads cannot be read.
     #[error("signatures.trust_file {0}")]
@@ -158,7 +158,7 @@ async fn check_fence(store: &Store, config: &Config, url: &str) -> Result<(), St
         None => Ok(()),
         Some(fence) => Err(StartError::Fenced {
             place: place(url),
-            fence,
+            fence: Box::new(fence),
         }),
     }
 }

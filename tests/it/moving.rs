@@ -1,6 +1,6 @@
 //! Moves of an installation between databases and object stores.
 //!
-//! `MOVE_RECORDS` sets the number of envelopes of the drill for `make crash`; `make test` has a few thousand.
+//! `MOVE_RECORDS` sets the number of envelopes of the drill for `make crash`; `make test` has 500.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;
@@ -537,7 +537,7 @@ async fn multiply(app: &TestApp, id: &str, times: u32) {
 #[tokio::test(flavor = "multi_thread")]
 async fn kills_at_each_step_of_a_move_lose_and_repeat_nothing() {
     let wanted = std::env::var("MOVE_RECORDS").ok();
-    let records: u32 = wanted.map_or(3_000, |wanted| wanted.parse().unwrap());
+    let records: u32 = wanted.map_or(500, |wanted| wanted.parse().unwrap());
     let (app, ledgers) = populated().await;
     let vaulted = "select envelope_id from envelope where status = 'vaulted'";
     multiply(&app, &app.text_of(vaulted).await, records).await;

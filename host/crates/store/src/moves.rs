@@ -715,8 +715,8 @@ mod tests {
         assert!(!is_unused(&from, &tables).await.unwrap());
     }
 
-    #[tokio::test]
-    async fn a_changed_value_and_a_moved_one_have_other_digests() {
+    #[test]
+    fn a_changed_value_and_a_moved_one_have_other_digests() {
         let digest = |rows: &[&[Option<&str>]]| {
             let mut digest = ContentDigest::default();
             for row in rows {
