@@ -591,8 +591,10 @@ async fn compare_tables(
             let keys = row.texts().flat_map(object_keys);
             named.extend(keys.map(str::to_owned));
         };
-        let before = content(source, table, |_| ()).await?;
-        let after = content(target, table, name_objects).await?;
+        let (before, after) = tokio::try_join!(
+            content(source, table, |_| ()),
+            content(target, table, name_objects)
+        )?;
         if before != after {
             return Err(MoveError::TableDiffers {
                 table: table.name.clone(),
