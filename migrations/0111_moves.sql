@@ -17,7 +17,6 @@ create table installation_move_table (
     table_name text not null,
     -- Key of the last row as a JSON array; null before the first.
     last_key text,
-    copied bigint not null,
     is_complete bigint not null,
     primary key (move_id, table_name)
 );

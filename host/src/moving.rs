@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde::Serialize;
 
-use crate::server::{self, ServeError};
+use crate::server;
 use crate::start;
 use holdfast_adapters::files::{Files, FilesError, StoredObjectKey};
 use holdfast_base::config::Config;
@@ -30,8 +30,12 @@ use holdfast_store::moves::{
 };
 use holdfast_store::{SchemaState, Store, StoreError, installation, log};
 
-/// Rows that one transaction adds.
+/// Rows that are read or added at once at most.
 const SLICE: usize = 2_000;
+/// Rows of a table that are read first, before their size is known.
+const FIRST_SLICE: usize = 20;
+/// Bytes of texts that are read or added at once, about.
+const SLICE_BYTES: usize = 8 * 1024 * 1024;
 /// Objects that are copied or compared at once.
 const OBJECTS_AT_ONCE: usize = 8;
 /// Interval at which a node says that it runs, unless configured.
@@ -74,7 +78,7 @@ pub enum MoveError {
     NotEmpty(String),
     /// Both object stores are the same.
     #[error(
-        "{0} is the present object store: leave --storage out, and objects stay where they are"
+        "{0} is the present object store or inside of it, or has it inside: leave --storage out, and objects stay where they are"
     )]
     SameStorage(String),
     /// The new object store has objects of others.
@@ -100,6 +104,11 @@ pub enum MoveError {
         "the move to {0} was given up: run it with --abandon once more, and move to an empty database"
     )]
     GivenUp(String),
+    /// Another command ended the move.
+    #[error(
+        "another command has finished the move to {0} or given it up meanwhile: run the same command again to see which"
+    )]
+    Overtaken(String),
     /// Nothing can be given up.
     #[error("this installation is not being moved: there is nothing to abandon")]
     NotMoving,
@@ -234,7 +243,7 @@ pub async fn run(config: &Config, to: &Destination<'_>) -> Result<MoveReport, Mo
     let source = open_source(config).await?;
     let target = open_target(to.database, &source).await?;
     let now = now(config);
-    let files = start::open_files(config)?;
+    let files = open_files(config)?;
     let new_files = open_storage(config, to.storage, &files).await?;
 
     let known = moves::unsettled(&source.store).await?;
@@ -262,13 +271,7 @@ pub async fn run(config: &Config, to: &Destination<'_>) -> Result<MoveReport, Mo
     };
     faults::pass("move verified");
 
-    // In this order: between the two, neither database can be used.
-    let (from, to_state) = (MoveState::Moving, MoveState::Moved);
-    moves::change_state(&source.store, &move_of, from, to_state, now).await?;
-    faults::pass("move left");
-    let (from, to_state) = (MoveState::Copying, MoveState::Verified);
-    moves::change_state(&target.store, &move_of, from, to_state, now).await?;
-
+    hand_over(&source.store, &target, &move_of, now).await?;
     let absent = named.iter().filter(|key| !objects.contains_key(*key));
     let report = MoveReport {
         from: source.place.clone(),
@@ -290,6 +293,26 @@ pub async fn run(config: &Config, to: &Destination<'_>) -> Result<MoveReport, Mo
     target.store.close().await;
 
     Ok(report)
+}
+
+/// Marks the present database as left and the new one as complete. In this order: between the two, neither can be used.
+async fn hand_over(
+    source: &Store,
+    target: &Side,
+    id: &str,
+    now: Timestamp,
+) -> Result<(), MoveError> {
+    let (moving, moved) = (MoveState::Moving, MoveState::Moved);
+    let is_left = moves::ensure_state(source, id, moving, moved, now).await?;
+    faults::pass("move left");
+
+    // On PostgreSQL no lock keeps another operator from giving the move up at this moment.
+    let (copying, verified) = (MoveState::Copying, MoveState::Verified);
+    if is_left && moves::ensure_state(&target.store, id, copying, verified, now).await? {
+        Ok(())
+    } else {
+        Err(MoveError::Overtaken(target.place.clone()))
+    }
 }
 
 /// Gives a move up: the present database may be used again, and the new one never.
@@ -341,10 +364,15 @@ fn is_source(state: MoveState) -> bool {
 
 /// Keeps servers of this machine away from an SQLite database.
 fn lock(config: &Config) -> Result<Option<File>, MoveError> {
-    server::lock_database(config).map_err(|error| match error {
-        ServeError::SecondServer(path) => MoveError::Running(path),
-        other => MoveError::Running(other.to_string()),
-    })
+    server::lock_database(config).map_err(|_| MoveError::Running(place_of(&config.database_url())))
+}
+
+/// Opens the present object store, which is only read: a lock that the settings ask for is of the new one, and a folder
+/// has none.
+fn open_files(config: &Config) -> Result<Files, start::StartError> {
+    let mut reading = config.clone();
+    reading.storage.archive_retention = None;
+    start::open_files(&reading)
 }
 
 /// Opens the present database. It is not migrated: servers of its version may have to run again.
@@ -432,11 +460,15 @@ async fn open_storage(
         return Ok(None);
     };
     let new = Files::open(url, &config.storage)?;
-    // Opening has made the folder, so that both have their full paths.
     let folder_of = |files: &Files| files.folder().and_then(|own| fs::canonicalize(own).ok());
-    let (own, other) = (folder_of(present), folder_of(&new));
-    let is_present = config.storage_url() == Some(url) || (own.is_some() && own == other);
-    if is_present {
+    // One store inside of the other would list the copies as objects of its own. Opening has made the folder, so that
+    // both have their full paths.
+    let is_nested = match (folder_of(present), folder_of(&new)) {
+        (Some(own), Some(other)) => own.starts_with(&other) || other.starts_with(&own),
+        (None, None) => is_nested(&start::storage_place(config), &start::place(url)),
+        _ => false,
+    };
+    if is_nested {
         return Err(MoveError::SameStorage(start::place(url)));
     }
 
@@ -445,6 +477,12 @@ async fn open_storage(
         return Err(MoveError::StorageNotEmpty(start::place(url)));
     }
     Ok(Some(new))
+}
+
+/// Returns whether one of two URLs of object stores is the other one or names a part of it.
+fn is_nested(one: &str, other: &str) -> bool {
+    let [one, other] = [one, other].map(|url| format!("{}/", url.trim_end_matches('/')));
+    one.starts_with(&other) || other.starts_with(&one)
 }
 
 /// Begins a move: from here on the present database refuses changes. Returns the id of the move.
@@ -458,7 +496,7 @@ async fn begin(
     if !moves::is_unused(&target.store, &tables).await? {
         return Err(MoveError::NotEmpty(target.place.clone()));
     }
-    wait_for_nodes(config, source, now).await?;
+    wait_for_nodes(config, source).await?;
 
     let id = RequestId::new().to_string();
     moves::fence(&source.store, &id, &target.place, &tables, now).await?;
@@ -501,21 +539,16 @@ async fn resumed(known: &InstallationMove, target: &Side) -> Result<String, Move
     }
 }
 
-/// Waits until nodes that have just stopped cannot be running any more. Nodes on PostgreSQL have no lock that ends with
-/// them, and give a sign of life at intervals.
-async fn wait_for_nodes(config: &Config, source: &Side, now: Timestamp) -> Result<(), MoveError> {
+/// Waits for signs of life. Nodes on PostgreSQL have no lock that ends with them, and their clocks may differ from this
+/// one: the age of a sign says nothing, only a new one does.
+async fn wait_for_nodes(config: &Config, source: &Side) -> Result<(), MoveError> {
     if server::sqlite_path(&config.database_url()).is_some() {
         return Ok(());
     }
 
-    let silence = config.sweep_interval.unwrap_or(SIGN_OF_LIFE) * MISSED_SIGNS;
     let signs = signs_of_life(&source.store).await?;
-    let newest = signs.iter().map(|(_, at)| *at).max();
-    let Some(since) = newest.map(|newest| now.since(newest)) else {
-        return Ok(());
-    };
-
-    let end = Instant::now() + silence.saturating_sub(since);
+    let silence = config.sweep_interval.unwrap_or(SIGN_OF_LIFE) * MISSED_SIGNS;
+    let end = Instant::now() + silence;
     while Instant::now() < end {
         tokio::time::sleep(Duration::from_millis(500)).await;
         if signs_of_life(&source.store).await? != signs {
@@ -555,16 +588,17 @@ async fn copy_rows(
     let mut progress = moves::progress(target, id).await?;
     for table in tables {
         let mut known = progress.remove(&table.name).unwrap_or_default();
+        let mut slice = FIRST_SLICE;
         while !known.is_complete {
             let rows = table
-                .rows_behind(source, known.last.as_ref(), SLICE)
+                .rows_behind(source, known.last.as_ref(), slice)
                 .await?;
             let last = rows.last().map(|row| table.key_of(row));
             known = CopyProgress {
                 last: last.or(known.last),
-                copied: known.copied + rows.len() as i64,
-                is_complete: rows.len() < SLICE,
+                is_complete: rows.len() < slice,
             };
+            slice = slice_behind(&rows);
 
             // One transaction for the rows and the progress: a run after a kill neither repeats nor leaves out a row.
             let mut tx = target.begin().await?;
@@ -577,6 +611,13 @@ async fn copy_rows(
     }
 
     Ok(())
+}
+
+/// Returns the number of rows to read behind these: large rows a few at a time.
+fn slice_behind(rows: &[MovedRow]) -> usize {
+    let bytes: usize = rows.iter().flat_map(MovedRow::texts).map(str::len).sum();
+    let fitting = SLICE_BYTES.saturating_mul(rows.len()) / bytes.max(1);
+    fitting.clamp(1, SLICE)
 }
 
 /// Compares all rows of both databases. Returns the content by table, and the keys of documents that rows name.
@@ -619,17 +660,19 @@ async fn content(
     mut look: impl FnMut(&MovedRow),
 ) -> Result<ContentDigest, StoreError> {
     let (mut digest, mut last) = (ContentDigest::default(), None);
+    let mut slice = FIRST_SLICE;
     loop {
-        let rows = table.rows_behind(store, last.as_ref(), SLICE).await?;
+        let rows = table.rows_behind(store, last.as_ref(), slice).await?;
         for row in &rows {
             digest.add(row);
             look(row);
         }
 
         last = rows.last().map(|row| table.key_of(row));
-        if rows.len() < SLICE {
+        if rows.len() < slice {
             return Ok(digest);
         }
+        slice = slice_behind(&rows);
     }
 }
 
@@ -722,7 +765,13 @@ async fn copy_objects(source: &Files, target: &Files) -> Result<(), MoveError> {
         .objects()
         .try_filter(|object| std::future::ready(!there.contains_key(&object.key)));
     missing
-        .map_ok(|object| async move { source.copy_to(target, &object).await })
+        .map_ok(|object| async move {
+            match source.copy_to(target, &object).await {
+                // A request that the client of the store repeated finds its own object. All are compared later.
+                Err(FilesError::Exists) => Ok(()),
+                copied => copied,
+            }
+        })
         .try_buffer_unordered(OBJECTS_AT_ONCE)
         .try_for_each(|()| async {
             faults::pass("move object");
@@ -787,6 +836,15 @@ mod tests {
             0
         );
         assert_eq!(object_keys("a contract").count(), 0);
+    }
+
+    #[test]
+    fn a_store_inside_of_another_is_nested() {
+        assert!(is_nested("s3://contracts/a", "s3://contracts/a/"));
+        assert!(is_nested("s3://contracts", "s3://contracts/a"));
+        assert!(is_nested("s3://contracts/a/b", "s3://contracts/a"));
+        assert!(!is_nested("s3://contracts/a", "s3://contracts/ab"));
+        assert!(!is_nested("s3://contracts/a", "gs://contracts/a"));
     }
 
     #[test]

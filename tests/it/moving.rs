@@ -7,6 +7,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use holdfast::domain::clock::Clock;
 use holdfast::store::{Store, installation, moves};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Row as _};
@@ -42,7 +43,7 @@ fn with_storage(home: &ServerHome, url: &str) -> ServerHome {
 /// Runs `holdfast move`, which has to succeed, and returns its report.
 #[track_caller]
 fn moved(home: &ServerHome, arguments: &[&str]) -> Value {
-    let (is_done, report) = home.operator("0s", &[&["move"], arguments].concat());
+    let (is_done, report) = home.operator("0s", &[&["move"][..], arguments].concat());
     assert!(is_done, "{report}");
     report
 }
@@ -57,7 +58,7 @@ fn refused(home: &ServerHome, arguments: &[&str], why: &str) {
 
 #[track_caller]
 fn refuses_to_move(home: &ServerHome, arguments: &[&str], why: &str) {
-    refused(home, &[&["move"], arguments].concat(), why);
+    refused(home, &[&["move"][..], arguments].concat(), why);
 }
 
 /// Runs `holdfast move` until it kills itself at a fault point. Returns whether it did.
@@ -241,6 +242,8 @@ async fn a_move_is_given_up_until_the_new_database_is_used() {
     let first = folder("first");
     assert!(is_killed(&old, &["--to", &first], "move sliced", 5));
     refused(&old, &["org", "list"], "it is being moved to sqlite://");
+    let (is_backed_up, manifest) = old.operator("0s", &["backup", &folder("backup")]);
+    assert!(is_backed_up, "{manifest}");
     let first_home = with_database(&old, &file("first"));
     refused(
         &first_home,
@@ -328,6 +331,25 @@ async fn a_running_server_is_not_left(home: &ServerHome) {
     moved(home, &["--to", &to]);
 }
 
+/// A node that a move has not noticed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_stops_when_its_database_is_left() {
+    let data = tempfile::tempdir().unwrap();
+    let home = home(data.path());
+    share_native_code(&home.data);
+    let mut server = ServerProcess::start(&home, &[], &[]).unwrap();
+
+    let store = home.store().await;
+    let tables = moves::tables(&store).await.unwrap();
+    let now = Clock::default().now();
+    moves::fence(&store, "move", "elsewhere", &tables, now)
+        .await
+        .unwrap();
+    while !(server.is_dead() && server.has_said("moved to another database, stopping")) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_move_from_or_to_a_wrong_place_is_refused() {
     let app = TestApp::start().await;
@@ -352,8 +374,11 @@ async fn a_move_from_or_to_a_wrong_place_is_refused() {
     let to = place("new");
     let storage = |path: &Path| format!("file://{}", path.display());
     let present = storage(&app.objects_folder());
-    let arguments = ["--to", &to, "--storage", &present];
-    refuses_to_move(&old, &arguments, "is the present object store");
+    let inside = storage(&app.objects_folder().join("inside"));
+    for nested in [&present, &inside] {
+        let arguments = ["--to", &to, "--storage", nested];
+        refuses_to_move(&old, &arguments, "is the present object store");
+    }
     std::fs::create_dir(at.path().join("full")).unwrap();
     std::fs::write(at.path().join("full/other.pdf"), "other").unwrap();
     let full = storage(&at.path().join("full"));

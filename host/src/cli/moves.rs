@@ -39,14 +39,14 @@ pub async fn run(
         storage: command.storage.as_deref(),
     };
     let report = moving::run(config, &to).await?;
-    let text = summary(&report, command.storage.as_deref());
+    let text = summary(&report);
     output.one(&serde_json::to_value(&report)?, &text);
 
     Ok(())
 }
 
 /// Says what was moved and compared, and which settings to change.
-fn summary(report: &MoveReport, storage: Option<&str>) -> String {
+fn summary(report: &MoveReport) -> String {
     let rows: u64 = report.tables.values().map(|table| table.rows).sum();
     let (ledgers, objects) = (&report.ledgers, &report.objects);
     let moved = if objects.are_moved {
@@ -66,8 +66,8 @@ fn summary(report: &MoveReport, storage: Option<&str>) -> String {
         "set these, with user and password where needed, and start the server:".to_owned(),
         format!("  database_url = \"{}\"", report.to),
     ];
-    if let Some(storage) = storage {
-        lines.push(format!("  storage_url = \"{storage}\""));
+    if objects.are_moved {
+        lines.push(format!("  storage_url = \"{}\"", objects.store));
     }
     lines.push(format!(
         "nothing was removed at {}, which cannot be used any more",

@@ -26,7 +26,7 @@ const FILLED_BY_MIGRATIONS: [&str; 2] = ["bucket_lease", "component_revision"];
 /// Parameters of a statement that adds rows. Both databases admit 32,766.
 const PARAMETERS: usize = 4_000;
 /// Error of a database that refuses changes.
-const MOVED: &str = "this installation was moved to another database";
+const MOVED: &str = "no changes: the installation moves to another database or was moved there";
 
 /// Part of a database in a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,6 +162,17 @@ pub async fn change_state(
     Ok(is_changed)
 }
 
+/// Like [`change_state`] for a step that an interrupted run may have made already. Returns whether the state is `to`.
+pub async fn ensure_state(
+    store: &Store,
+    id: &str,
+    from: MoveState,
+    to: MoveState,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    Ok(change_state(store, id, from, to, now).await? || state(store, id).await? == Some(to))
+}
+
 /// Marks this database as being left, and makes it refuse every change from the commit on. Waits for transactions that
 /// have begun.
 pub async fn fence(
@@ -173,11 +184,8 @@ pub async fn fence(
 ) -> Result<(), StoreError> {
     let mut tx = store.begin().await?;
     begin(&mut tx, id, MoveState::Moving, place, now).await?;
-    let dialect = store.dialect();
-    let script: String = tables
-        .iter()
-        .map(|table| dialect.refuse_changes(&table.name, MOVED))
-        .collect();
+    let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
+    let script = store.dialect().refuse_changes(&names, MOVED);
     sqlx::raw_sql(AssertSqlSafe(script))
         .execute(&mut *tx)
         .await?;
@@ -188,11 +196,8 @@ pub async fn fence(
 /// Undoes [`fence`].
 pub async fn lift_fence(store: &Store, id: &str, tables: &[MovedTable]) -> Result<(), StoreError> {
     let mut tx = store.begin().await?;
-    let dialect = store.dialect();
-    let script: String = tables
-        .iter()
-        .map(|table| dialect.admit_changes(&table.name))
-        .collect();
+    let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
+    let script = store.dialect().admit_changes(&names);
     sqlx::raw_sql(AssertSqlSafe(script))
         .execute(&mut *tx)
         .await?;
@@ -328,7 +333,7 @@ impl MovedTable {
         for row in rows {
             let (column, of_type): (String, String) = (row.try_get("name")?, row.try_get("type")?);
             let kind = match of_type.as_str() {
-                "bigint" | "integer" => ColumnKind::Number,
+                "bigint" => ColumnKind::Number,
                 "text" => ColumnKind::Text,
                 _ => {
                     let why = format!("column {column} has the type {of_type}");
@@ -529,7 +534,6 @@ impl ContentDigest {
 #[derive(Clone, Debug, Default)]
 pub struct CopyProgress {
     pub last: Option<RowKey>,
-    pub copied: i64,
     pub is_complete: bool,
 }
 
@@ -539,11 +543,10 @@ struct TableProgress {
 }
 
 table_row! {
-    TableProgress of "installation_move_table" by "table_name" also "last_key", "copied", "is_complete" {
+    TableProgress of "installation_move_table" by "table_name" also "last_key", "is_complete" {
         table: text("table_name"),
         progress: |row| CopyProgress {
             last: row.optional_parsed("last_key", RowKey::parse)?,
-            copied: row.number("copied")?,
             is_complete: row.flag("is_complete")?,
         },
     }
@@ -572,15 +575,13 @@ pub async fn note_progress(
     progress: &CopyProgress,
 ) -> Result<(), StoreError> {
     sqlx::query(
-        "insert into installation_move_table (move_id, table_name, last_key, copied, is_complete)
-         values ($1, $2, $3, $4, $5)
+        "insert into installation_move_table (move_id, table_name, last_key, is_complete) values ($1, $2, $3, $4)
          on conflict (move_id, table_name) do update set last_key = excluded.last_key,
-             copied = excluded.copied, is_complete = excluded.is_complete",
+             is_complete = excluded.is_complete",
     )
     .bind(id)
     .bind(table.name.as_str())
     .bind(progress.last.as_ref().map(RowKey::to_json))
-    .bind(progress.copied)
     .bind(i64::from(progress.is_complete))
     .run(tx)
     .await
@@ -783,6 +784,8 @@ mod tests {
         begin_copy(&store, "move", "elsewhere", now).await.unwrap();
         let verified = change_state(&store, "move", MoveState::Copying, MoveState::Verified, now);
         assert!(verified.await.unwrap());
+        let again = ensure_state(&store, "move", MoveState::Copying, MoveState::Verified, now);
+        assert!(again.await.unwrap());
 
         let started = change_state(&store, "move", MoveState::Verified, MoveState::Started, now);
         assert!(started.await.unwrap());

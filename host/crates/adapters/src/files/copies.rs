@@ -55,19 +55,24 @@ impl Files {
         let (mut pieces, size) = self.raw(&object.key).await?;
         if size <= PART as u64 {
             let pieces: Vec<Bytes> = pieces.try_collect().await?;
+            // Nothing replaces an object that was cut short.
+            whole(pieces.iter().map(|piece| piece.len() as u64).sum(), size)?;
             return target.create(&object.key, pieces).await;
         }
 
         let path = Path::from(object.key.as_str());
         let parts = target.written(target.store.put_multipart(&path)).await?;
         let mut writer = WriteMultipart::new_with_chunk_size(parts, PART);
+        let mut read = 0;
         while let Some(piece) = pieces.try_next().await? {
+            read += piece.len() as u64;
             target
                 .written(writer.wait_for_capacity(PARTS_AT_ONCE))
                 .await?;
             writer.put(piece);
         }
 
+        whole(read, size)?;
         target.written(writer.finish()).await?;
         Ok(())
     }
