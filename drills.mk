@@ -6,7 +6,7 @@
 SECTIONS ?=
 # Tests that can run on several nodes: not those with stores of their own, that read a
 # database file, send parts to s3s-fs, or count the work of one node.
-ON_NODES = binary(it) & not test(/^(backup|store|cli::plugin_kit|components::(artifacts|documents)|files::object_storage)::/) \
+ON_NODES = binary(it) & not test(/^(backup|moving|store|cli::plugin_kit|components::(artifacts|documents)|files::object_storage)::/) \
   & not test(/^journeys::(crash|nodes|webhook_drills|bulk_drills|seal_drills)::/) \
   & not test(/_on_sqlite$$/) & not test(/(fifty_megabytes|is_stored_nowhere|orphaned_objects_are_removed|cannot_be_stored_is_a_500)/) \
   & not test(/(an_issuer|archived_at_docuseal|seal_without_a_usable_time_stamp|vault_ins_on_two_nodes|hangs_delays_no_other|a_thousand_switches|a_monitor_sees_growth)/)
@@ -78,11 +78,12 @@ facts-set: ## 2,000 made contracts against tapes with 10,000 errors
 	  --profile drill --no-capture -E 'test(facts::made_set::)'
 
 # 300 kills on SQLite and 100 on PostgreSQL, at every step of vault-in and vault-out and at
-# random; 100 each while records change hands; 300 each while time stamps are renewed; 20 each during 30,000 webhook events and a bulk batch of 1,000 on both; failing disks.
+# random; 100 each while records change hands; 300 each while time stamps are renewed; 20 each during 30,000 webhook events and a bulk batch of 1,000 on both; failing disks;
+# 44 during moves of MOVE_RECORDS envelopes to PostgreSQL and back.
 crash: ## Kill servers at every step of their work; an hour
 	@tests/set-up test
-	@HOLDFAST_KILLS=$${HOLDFAST_KILLS:-300} tests/with-postgres cargo nextest run $(CRATES) \
-	  --profile drill --no-capture -E 'test(crash::) or test(webhook_drills::crash) or test(bulk_drills::) or test(control_drills::) or test(seal_drills::) or test(nodes::)'
+	@HOLDFAST_KILLS=$${HOLDFAST_KILLS:-300} MOVE_RECORDS=$${MOVE_RECORDS:-100000} tests/with-postgres cargo nextest run $(CRATES) \
+	  --profile drill --no-capture -E 'test(crash::) or test(webhook_drills::crash) or test(bulk_drills::) or test(control_drills::) or test(seal_drills::) or test(nodes::) or test(kills_at_each_step_of_a_move)'
 
 test-image: ## Container image and Kubernetes manifest on podman
 	@tests/set-up test

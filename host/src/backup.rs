@@ -21,7 +21,7 @@ use holdfast_adapters::files::PROBES;
 use holdfast_base::config::Config;
 use holdfast_domain::clock::{Clock, Timestamp};
 use holdfast_store::installation::LAST_BACKUP;
-use holdfast_store::{Store, StoreError, chores};
+use holdfast_store::{Store, StoreError, chores, moves};
 
 /// List of a backup's files. It is written last, so that an incomplete backup has none.
 const MANIFEST: &str = "manifest.json";
@@ -121,33 +121,12 @@ pub async fn back_up(config: &Config, to: &Path) -> Result<BackupManifest, Backu
     // No migration: a backup program of another version must not change the schema of a running server.
     let store = Store::connect(&config.database_url()).await?;
     let created_at = clock.now();
-    let held = Cell::new(created_at + HOLD);
-
-    // Before the first copy, so that nothing the snapshot refers to is deleted meanwhile.
-    chores::hold(&store, chores::BACKUP, held.get()).await?;
-    let renewals = async {
-        loop {
-            tokio::time::sleep(RENEWAL).await;
-            let until = clock.now() + HOLD;
-            match chores::hold(&store, chores::BACKUP, until).await {
-                Ok(()) => held.set(until),
-                // A hold lasts twenty renewals, so one failed renewal endangers nothing.
-                Err(error) => tracing::warn!(%error, "backup could not extend its hold on objects"),
-            }
-        }
+    // A database that a move has left takes no notes, and nothing that it refers to is deleted.
+    let copied = match moves::unsettled(&store).await? {
+        Some(_) => copy_all(config, &store, to).await?,
+        None => copy_held(config, &store, to, &clock, created_at).await?,
     };
 
-    // The hold must not lapse while large objects are copied, so both futures run side by side.
-    let copied = tokio::select! {
-        copied = copy_all(config, &store, to) => copied,
-        never = renewals => never,
-    };
-
-    // Also after a failed copy, so that deletion resumes at once.
-    chores::let_go(&store, chores::BACKUP, held.get()).await?;
-    let copied = copied?;
-    // Recorded after a complete copy only, because the console shows operators the time of the last one.
-    chores::hold(&store, LAST_BACKUP, created_at).await?;
     let manifest = BackupManifest {
         created_at,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -166,6 +145,45 @@ pub async fn back_up(config: &Config, to: &Path) -> Result<BackupManifest, Backu
     sync_folder(to)?;
 
     Ok(manifest)
+}
+
+/// Copies everything while objects are held, and notes the time of the backup.
+async fn copy_held(
+    config: &Config,
+    store: &Store,
+    to: &Path,
+    clock: &Clock,
+    created_at: Timestamp,
+) -> Result<BTreeMap<String, BackupFile>, BackupError> {
+    let held = Cell::new(created_at + HOLD);
+
+    // Before the first copy, so that nothing the snapshot refers to is deleted meanwhile.
+    chores::hold(store, chores::BACKUP, held.get()).await?;
+    let renewals = async {
+        loop {
+            tokio::time::sleep(RENEWAL).await;
+            let until = clock.now() + HOLD;
+            match chores::hold(store, chores::BACKUP, until).await {
+                Ok(()) => held.set(until),
+                // A hold lasts twenty renewals, so one failed renewal endangers nothing.
+                Err(error) => tracing::warn!(%error, "backup could not extend its hold on objects"),
+            }
+        }
+    };
+
+    // The hold must not lapse while large objects are copied, so both futures run side by side.
+    let copied = tokio::select! {
+        copied = copy_all(config, store, to) => copied,
+        never = renewals => never,
+    };
+
+    // Also after a failed copy, so that deletion resumes at once.
+    chores::let_go(store, chores::BACKUP, held.get()).await?;
+    let copied = copied?;
+    // Recorded after a complete copy only, because the console shows operators the time of the last one.
+    chores::hold(store, LAST_BACKUP, created_at).await?;
+
+    Ok(copied)
 }
 
 async fn copy_all(

@@ -6,6 +6,7 @@
 mod allocator;
 pub mod backup;
 pub mod cli;
+mod moving;
 pub mod server;
 pub mod start;
 mod worker;

@@ -51,17 +51,21 @@ pub enum ServeError {
     },
 }
 
-/// Locks an SQLite database for one server. Limits are counted in memory, and a node forgets what an earlier run left:
-/// two servers would give each key twice its requests. None for a server of databases.
-fn lock_database(config: &Config) -> Result<Option<File>, ServeError> {
-    let url = config.database_url();
-    let Some(path) = url.strip_prefix("sqlite:") else {
-        return Ok(None);
-    };
-
+/// Returns the path of an SQLite database.
+pub(crate) fn sqlite_path(url: &str) -> Option<&str> {
+    let path = url.strip_prefix("sqlite:")?;
     // SQLite URLs are written with and without slashes, and both name the same file.
     let path = path.strip_prefix("//").unwrap_or(path);
-    let path = path.split_once('?').map_or(path, |(path, _)| path);
+    Some(path.split_once('?').map_or(path, |(path, _)| path))
+}
+
+/// Locks an SQLite database for one server. Limits are counted in memory, and a node forgets what an earlier run left:
+/// two servers would give each key twice its requests. None for a server of databases.
+pub(crate) fn lock_database(config: &Config) -> Result<Option<File>, ServeError> {
+    let url = config.database_url();
+    let Some(path) = sqlite_path(&url) else {
+        return Ok(None);
+    };
 
     // Another name of the same file is the same database.
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.into());

@@ -40,6 +40,7 @@ use holdfast_platform::permits::double_pledge as fingerprints;
 use holdfast_service::ServiceState;
 use holdfast_service::vault::copies::CopyCache;
 use holdfast_service::vault::{EnvelopeLocks, Vault, timekeeping};
+use holdfast_store::moves::{self, InstallationMove, MoveState};
 use holdfast_store::{Store, StoreError};
 
 pub use holdfast_service::App;
@@ -57,6 +58,14 @@ pub enum StartError {
         place: String,
         /// Error of the database.
         source: StoreError,
+    },
+    /// The database was left by a move, or is the copy of one that is not complete.
+    #[error("cannot use the database {place}: {}", fence_text(.fence))]
+    Fenced {
+        /// Its server or file, without user and password.
+        place: String,
+        /// The move.
+        fence: Box<InstallationMove>,
     },
     /// The roots of signatures in uploads cannot be read.
     #[error("signatures.trust_file {0}")]
@@ -122,9 +131,58 @@ pub async fn open_store(config: &Config) -> Result<Store, StartError> {
         source,
     };
     let store = Store::connect(&url).await.map_err(named)?;
+    // Before the migration, which would change a database that was left.
+    check_fence(&store, config, &url).await?;
     store.migrate().await.map_err(named)?;
 
     Ok(store)
+}
+
+/// Refuses a database that a move has left or not completed. A complete copy becomes the installation's now: from here
+/// on the move cannot be given up.
+async fn check_fence(store: &Store, config: &Config, url: &str) -> Result<(), StartError> {
+    let Some(fence) = moves::unsettled(store).await? else {
+        return Ok(());
+    };
+
+    if fence.state == MoveState::Verified {
+        let now = Clock::ahead_by(config.clock_offset.unwrap_or_default()).now();
+        let (from, to) = (MoveState::Verified, MoveState::Started);
+        if moves::change_state(store, &fence.id, from, to, now).await? {
+            return Ok(());
+        }
+    }
+
+    // Another node may have been first, or an operator who gave the move up.
+    match moves::unsettled(store).await? {
+        None => Ok(()),
+        Some(fence) => Err(StartError::Fenced {
+            place: place(url),
+            fence: Box::new(fence),
+        }),
+    }
+}
+
+/// Says why a database is not used, and what to do.
+fn fence_text(fence: &InstallationMove) -> String {
+    let place = &fence.place;
+    match fence.state {
+        MoveState::Moving => format!(
+            "it is being moved to {place}. Run the same `holdfast move --to` again to finish, or with --abandon to give the move up"
+        ),
+        MoveState::Moved => {
+            format!("it was moved to {place}. Set database_url to the new database")
+        }
+        MoveState::Copying => format!(
+            "it is the incomplete copy of {place}. Run the same `holdfast move --to` again, with the settings of before, to finish"
+        ),
+        MoveState::Verified | MoveState::Started => {
+            format!("it has just been taken over from {place}. Start again")
+        }
+        MoveState::Abandoned => format!(
+            "the move from {place} to it was given up. Set database_url back to the database of before, and remove this one"
+        ),
+    }
 }
 
 /// Removes user, password and query from a URL, so that it can be displayed.

@@ -295,6 +295,26 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
         &["select {columns} from retention_schedules order by"],
     ),
     ("test_mode.rs", &["delete from test_message where at"]),
+    // The schema itself.
+    (
+        "dialect.rs",
+        &[
+            "select name from sqlite_master",
+            "select name, lower(type) as type, pk as key_place",
+            "select cast(c.relname as text) as name",
+            "select cast(a.attname as text) as name,",
+        ],
+    ),
+    // A move copies all rows of all tables.
+    (
+        "moves.rs",
+        &[
+            "select 1 as found from {name}",
+            "select {columns} from {} {condition} order by {names}",
+            "insert into {} ({}) values {}",
+            "delete from {table}",
+        ],
+    ),
     // Data of the whole installation that the operator sees.
     (
         "installation.rs",

@@ -26,6 +26,7 @@ mod journeys;
 mod keys;
 mod layers;
 mod mail;
+mod moving;
 mod packaging;
 mod room;
 mod sdk;

@@ -14,6 +14,7 @@ mod ledger;
 mod listen;
 mod log_lines;
 mod mail;
+mod moves;
 mod organizations;
 mod output;
 mod registry;
@@ -137,6 +138,9 @@ enum CliCommand {
         /// Folder of the backup.
         from: PathBuf,
     },
+    /// Move the installation to another database, for example from SQLite to PostgreSQL, and its objects to another
+    /// store. Every server has to be stopped. An interrupted move is finished by the same command.
+    Move(moves::MoveArguments),
     /// Show billed usage.
     #[command(subcommand)]
     Usage(usage::UsageCommand),
@@ -283,6 +287,7 @@ async fn run(
             let manifest = backup::restore(&config, &from)?;
             backed_up(output, &manifest, "restored");
         }
+        CliCommand::Move(command) => moves::run(command, &config, output).await?,
         CliCommand::Usage(command) => usage::run(command, &config, output).await?,
         CliCommand::Doctor => return look(config, output).await,
         CliCommand::Compile { .. } | CliCommand::Settings | CliCommand::SharedFiles => {}

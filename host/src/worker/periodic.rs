@@ -41,11 +41,16 @@ const SEAL_WARNING: Duration = Duration::from_secs(30 * 86_400);
 pub(super) async fn run(app: App, node: Arc<NodeRun>, stop: CancellationToken) {
     let period = app.config.sweep_interval.unwrap_or(PERIOD);
     while !stop.is_cancelled() {
+        let sign = installation::note_node(&app, node.name()).await;
+        // Its reads would show what the new database no longer has.
+        if sign.is_err() && matches!(store::moves::unsettled(&app.store).await, Ok(Some(_))) {
+            tracing::error!("the installation was moved to another database, stopping");
+            app.stopping.cancel();
+            return;
+        }
+
         for (what, result) in [
-            (
-                "sign of life",
-                installation::note_node(&app, node.name()).await,
-            ),
+            ("sign of life", sign),
             ("expiry", expire(&app).await),
             (
                 "use of keys",

@@ -22,7 +22,7 @@ pub async fn new_database() -> String {
     let url = format!("{server}/{name}");
     match std::env::var("TEST_SHARDS").as_deref() {
         Err(_) => {}
-        Ok("partitions") => spread(&url, "tests/partition-by-bucket.sql").await,
+        Ok("partitions") => partition(&url).await,
         Ok("citus") => {
             run(&url, "create extension citus").await;
             let port = server.rsplit_once(':').unwrap().1;
@@ -43,6 +43,11 @@ pub async fn new_database() -> String {
     }
 
     url
+}
+
+/// Gives an empty database its tables, partitioned by bucket.
+pub async fn partition(url: &str) {
+    spread(url, "tests/partition-by-bucket.sql").await;
 }
 
 /// Opens a migrated store on a new database.

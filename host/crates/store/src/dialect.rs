@@ -1,5 +1,8 @@
 //! Differences between the databases, each under a name that gives its reason.
 
+/// Statements that change rows.
+const CHANGES: [&str; 3] = ["insert", "update", "delete"];
+
 /// Database engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SqlDialect {
@@ -68,6 +71,85 @@ impl SqlDialect {
             Self::Sqlite => "json_each($1)",
             Self::Postgres => "json_array_elements(cast($1 as json)) as each (value)",
         }
+    }
+
+    /// Names of all tables, as rows with one column `name`. Partitions are parts of their table.
+    pub(super) fn table_names(self) -> &'static str {
+        match self {
+            Self::Sqlite => "select name from sqlite_master where type = 'table'",
+            Self::Postgres => {
+                "select cast(c.relname as text) as name from pg_class c
+                 where c.relnamespace = cast(quote_ident(current_schema()) as regnamespace)
+                     and c.relkind in ('r', 'p') and not c.relispartition"
+            }
+        }
+    }
+
+    /// Columns of the table `$1` with their names, types and places in the primary key, from 1; 0 for other columns.
+    pub(super) fn columns_of_table(self) -> &'static str {
+        match self {
+            Self::Sqlite => {
+                "select name, lower(type) as type, pk as key_place from pragma_table_info($1)"
+            }
+            Self::Postgres => {
+                "select cast(a.attname as text) as name,
+                     cast(format_type(a.atttypid, null) as text) as type,
+                     cast(coalesce(array_position(cast(i.indkey as int2[]), a.attnum) + 1, 0) as bigint) as key_place
+                 from pg_class c
+                 join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+                 left join pg_index i on i.indrelid = c.oid and i.indisprimary
+                 where c.relnamespace = cast(quote_ident(current_schema()) as regnamespace)
+                     and c.relname = cast($1 as name)"
+            }
+        }
+    }
+
+    /// Script after which the database refuses every change of tables, also by programs that know no fence.
+    pub(super) fn refuse_changes(self, tables: &[&str], why: &str) -> String {
+        let mut script = String::new();
+        if self == Self::Postgres {
+            script += &format!(
+                "create or replace function refuse_change() returns trigger language plpgsql
+                     as $$ begin raise exception '{why}'; end $$;\n"
+            );
+        }
+
+        for table in tables {
+            script += &match self {
+                Self::Sqlite => CHANGES
+                    .map(|change| {
+                        format!(
+                            "create trigger fence_{change}_{table} before {change} on {table}
+                             begin select raise(abort, '{why}'); end;\n"
+                        )
+                    })
+                    .concat(),
+                Self::Postgres => format!(
+                    "create trigger fence before insert or update or delete on {table}
+                         for each statement execute function refuse_change();\n"
+                ),
+            };
+        }
+
+        script
+    }
+
+    /// Script that undoes [`SqlDialect::refuse_changes`].
+    pub(super) fn admit_changes(self, tables: &[&str]) -> String {
+        let mut script = String::new();
+        for table in tables {
+            script += &match self {
+                Self::Sqlite => CHANGES
+                    .map(|change| format!("drop trigger if exists fence_{change}_{table};\n"))
+                    .concat(),
+                Self::Postgres => format!("drop trigger if exists fence on {table};\n"),
+            };
+        }
+
+        if self == Self::Postgres {
+            script += "drop function if exists refuse_change();\n";
+        }
+        script
     }
 
     /// Returns a member of a member of the JSON in `column`, as JSON text. The names are constants or have

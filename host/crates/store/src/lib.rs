@@ -90,6 +90,7 @@ pub mod ledger;
 pub mod legal_holds;
 pub mod log;
 pub mod log_witnesses;
+pub mod moves;
 pub mod objects;
 pub mod open_links;
 pub mod organizations;
@@ -128,6 +129,7 @@ use connection::ConnectionOf;
 pub use connection::SqlConnection;
 use counts::CountChanges;
 pub use dialect::SqlDialect;
+pub use migrate::SchemaState;
 use outbox::OutboxRows;
 pub use readers::ReadConnection;
 use readers::ReaderPool;
@@ -381,6 +383,11 @@ impl Store {
     /// Brings the schema up to date. Several nodes may call this at once.
     pub async fn migrate(&self) -> Result<(), StoreError> {
         migrate::run(self).await
+    }
+
+    /// Compares the schema with that of this program, and changes nothing.
+    pub async fn schema(&self) -> Result<SchemaState, StoreError> {
+        migrate::state(self).await
     }
 
     /// Returns a connection for reading.

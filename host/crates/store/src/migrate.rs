@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use sha2::{Digest, Sha256};
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::{Store, StoreError};
+use super::{SqlConnection, Store, StoreError, moves};
 
 macro_rules! migrations {
     ($($version:literal $file:literal),* $(,)?) => {
@@ -112,10 +112,60 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     105 "0105_seal_states",
     106 "0106_destroyed_details",
     110 "0110_object_holds_and_reminders",
+    111 "0111_moves",
 ];
 
 /// Version of the row that serves as the lock.
 const LOCK: i64 = 0;
+
+/// How the schema of a database compares with that of this program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchemaState {
+    /// The database has no schema of this program.
+    Absent,
+    /// Migrations are missing.
+    Older,
+    Current,
+    /// The schema is of another program or of a newer version.
+    Other,
+}
+
+/// Compares the schema of a database with that of this program, and changes nothing.
+pub(super) async fn state(store: &Store) -> Result<SchemaState, StoreError> {
+    let mut connection = store.read().await?;
+    if !moves::has_table(&mut connection, store.dialect(), "migration").await? {
+        return Ok(SchemaState::Absent);
+    }
+
+    let applied = applied(&mut connection).await?;
+    let known = MIGRATIONS.iter().filter(|(version, text)| {
+        let sha256 = applied.get(version);
+        sha256.is_some_and(|sha256| *sha256 == hex::encode(Sha256::digest(text.as_bytes())))
+    });
+    let known = known.count();
+
+    // The row of the lock is none of a migration.
+    let foreign = applied.keys().filter(|version| **version != LOCK).count() - known;
+    Ok(if foreign > 0 {
+        SchemaState::Other
+    } else if known == 0 {
+        SchemaState::Absent
+    } else if known < MIGRATIONS.len() {
+        SchemaState::Older
+    } else {
+        SchemaState::Current
+    })
+}
+
+/// Returns the SHA-256 of each applied migration, and of the row that serves as the lock.
+async fn applied(connection: &mut SqlConnection) -> Result<HashMap<i64, String>, StoreError> {
+    let rows = sqlx::query("select version, sha256 from migration")
+        .fetch_all(connection)
+        .await?;
+    rows.iter()
+        .map(|row| Ok((row.try_get("version")?, row.try_get("sha256")?)))
+        .collect()
+}
 
 /// Runs the missing migrations. Other nodes may be writing to the tables meanwhile; if the database
 /// resolves a deadlock by rolling this transaction back, it is retried.
@@ -145,13 +195,7 @@ async fn apply(store: &Store) -> Result<(), StoreError> {
         .await?;
 
     // Read under the lock: another node may have migrated while this one waited.
-    let rows = sqlx::query("select version, sha256 from migration")
-        .fetch_all(&mut *tx)
-        .await?;
-    let applied = rows
-        .iter()
-        .map(|row| Ok((row.try_get("version")?, row.try_get("sha256")?)))
-        .collect::<Result<HashMap<i64, String>, StoreError>>()?;
+    let applied = applied(&mut tx).await?;
     for (version, text) in MIGRATIONS {
         let sha256 = hex::encode(Sha256::digest(text.as_bytes()));
         match applied.get(version) {

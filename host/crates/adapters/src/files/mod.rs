@@ -5,6 +5,7 @@
 
 mod aws;
 mod cipher;
+mod copies;
 mod spool;
 mod transfers;
 
@@ -41,6 +42,7 @@ use holdfast_domain::id::{OrgId, RequestId};
 
 use aws::AwsClient;
 use cipher::ObjectCipher;
+pub use copies::StoredObject;
 pub use spool::{SpoolWriter, SpooledFile};
 pub use transfers::{OpenTransfers, TransferShare};
 
@@ -680,13 +682,13 @@ impl Files {
 
     /// Opens a document; returns its plain bytes and their number according to the store.
     async fn open_object(&self, file: &StoredFile) -> Result<(Pieces, u64), FilesError> {
-        let (raw, size) = self.raw(file).await?;
+        let (raw, size) = self.raw(&file.key).await?;
         cipher::decrypted(self.cipher.as_deref(), raw, size).await
     }
 
     /// Opens a stored object without decryption.
-    async fn raw(&self, file: &StoredFile) -> Result<(Pieces, u64), FilesError> {
-        let path = Path::from(file.key.as_str());
+    async fn raw(&self, key: &str) -> Result<(Pieces, u64), FilesError> {
+        let path = Path::from(key);
         let object = self.in_time(self.store.get(&path)).await?;
         let size = object.meta.size;
         let patience = self.patience;
@@ -717,15 +719,9 @@ impl Files {
         };
 
         // The evidence needs the digest of the bytes that are there now, although they do not decrypt.
-        let (mut raw, _) = self.raw(file).await?;
-        let mut hasher = Sha256::new();
-        while let Some(piece) = raw.try_next().await? {
-            hasher.update(&piece);
-        }
-
         Err(FilesError::Tampered {
             expected: file.sha256.clone(),
-            actual: hex::encode(hasher.finalize()),
+            actual: self.stored_sha256(&file.key).await?,
         })
     }
 
