@@ -155,7 +155,7 @@ pub enum MoveError {
     Files(#[from] FilesError),
     /// The present object store could not be opened.
     #[error(transparent)]
-    Start(#[from] start::StartError),
+    Start(Box<start::StartError>),
     /// A folder could not be made.
     #[error("cannot use the folder {folder}: {source}")]
     Folder {
@@ -369,10 +369,10 @@ fn lock(config: &Config) -> Result<Option<File>, MoveError> {
 
 /// Opens the present object store, which is only read: a lock that the settings ask for is of the new one, and a folder
 /// has none.
-fn open_files(config: &Config) -> Result<Files, start::StartError> {
+fn open_files(config: &Config) -> Result<Files, MoveError> {
     let mut reading = config.clone();
     reading.storage.archive_retention = None;
-    start::open_files(&reading)
+    start::open_files(&reading).map_err(|error| MoveError::Start(Box::new(error)))
 }
 
 /// Opens the present database. It is not migrated: servers of its version may have to run again.

@@ -331,6 +331,29 @@ async fn a_running_server_is_not_left(home: &ServerHome) {
     moved(home, &["--to", &to]);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partitioned_table_refuses_changes_while_it_is_left() {
+    let database = postgres::new_database().await;
+    postgres::partition(&database).await;
+    let store = Store::connect(&database).await.unwrap();
+    let tables = moves::tables(&store).await.unwrap();
+    let delete = async || {
+        let mut tx = store.begin().await.unwrap();
+        let deleted = sqlx::query("delete from envelope where bucket = 0");
+        let deleted = deleted.execute(&mut *tx).await;
+        deleted.map(|_| ()).map_err(|error| error.to_string())
+    };
+
+    let now = Clock::default().now();
+    moves::fence(&store, "move", "elsewhere", &tables, now)
+        .await
+        .unwrap();
+    let refused = delete().await.unwrap_err();
+    assert!(refused.contains("moves to another database"), "{refused}");
+    moves::lift_fence(&store, "move", &tables).await.unwrap();
+    delete().await.unwrap();
+}
+
 /// A node that a move has not noticed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_stops_when_its_database_is_left() {
