@@ -27,6 +27,7 @@ mod keys;
 mod layers;
 mod mail;
 mod packaging;
+mod release;
 mod room;
 mod sdk;
 mod sealing;
