@@ -312,7 +312,7 @@ fn a_release_has_archives_packages_and_statements_about_them() {
     );
 }
 
-/// What is missing is named with the command that gets it, before the long build and without a half release.
+/// A missing tool is named with the command that installs it, before the long build. No half release stays.
 #[test]
 fn a_release_that_cannot_be_made_states_why() {
     let publisher = Publisher::new();
