@@ -661,7 +661,7 @@ fn the_bill_of_materials_lists_the_crates_of_the_programs() {
     let root = packaging().join("..");
     let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["metadata", "--locked", "--offline", "--format-version", "1"]);
+    command.args(["metadata", "--locked", "--format-version", "1"]);
     let native = format!("{ARCH}-unknown-linux-gnu");
     for platform in [native.as_str(), "wasm32-unknown-unknown"] {
         command.args(["--filter-platform", platform]);
