@@ -56,11 +56,23 @@ read_arguments() {
     /*) prefix=${prefix%/} ;;
     *) prefix=$(pwd)/$prefix ;;
   esac
+  if $systemd && ! $uninstall; then
+    check_service_prefix
+  fi
   home=$prefix/lib/holdfast
   unit=$prefix/lib/systemd/system/holdfast.service
   case $prefix in
     '' | /usr | /usr/local) settings=/etc/holdfast ;;
     *) settings=$prefix/etc/holdfast ;;
+  esac
+}
+
+# The unit names the prefix, and its service sees no home of a user (ProtectHome).
+check_service_prefix() {
+  [ "$(id -u)" = 0 ] || fail "--systemd adds a user and a unit: run this as root"
+  case $prefix in
+    /home/* | /root/* | /run/user/*) fail "a service has no access to $prefix. Choose another --prefix" ;;
+    *[!A-Za-z0-9/._+-]*) fail "a unit cannot name $prefix. With --systemd, --prefix has letters, digits and / . _ + - only" ;;
   esac
 }
 
@@ -108,7 +120,7 @@ check_signature() {
 
 # Gets the archive for this machine, and compares it with its checksum.
 get_archive() {
-  archives=$(awk '$2 ~ /^holdfast-[^\/]*-linux\.tar\.gz$/ { print $2 }' "$folder/SHA256SUMS")
+  archives=$(awk '$2 ~ /^holdfast-[0-9][0-9A-Za-z.+~_-]*-linux\.tar\.gz$/ { print $2 }' "$folder/SHA256SUMS")
   archive=$(printf '%s\n' "$archives" | grep -e "-$machine-linux\.tar\.gz\$" | head -n 1 || true)
   [ -n "$archive" ] || fail "the release has no program for $machine, only $(printf '%s' "$archives" | paste -sd ' '). Nothing was installed"
 
@@ -118,10 +130,17 @@ get_archive() {
     fail "$archive does not have the SHA-256 of SHA256SUMS. Nothing was installed; get it again"
 }
 
-# Unpacks the archive where it will be installed, and lets the program compare the files that belong to it.
-unpack() {
+# An old release with its old signature is no upgrade, whoever offers it.
+check_version() {
   version=${archive#holdfast-}
   version=${version%-"$machine"-linux.tar.gz}
+  before=$(readlink "$home/current" || true)
+  [ "$(printf '%s\n' "$before" "$version" | sort -V | tail -n 1)" = "$version" ] ||
+    fail "$before is installed, and the release has the older $version. Nothing was installed; see 'go back' in docs/operations.md"
+}
+
+# Unpacks the archive where it will be installed, and lets the program compare the files that belong to it.
+unpack() {
   mkdir -p "$home" "$prefix/bin" 2>/dev/null || fail "$prefix cannot be written. Run this as root, or choose a folder with --prefix"
   [ -w "$home" ] && [ -w "$prefix/bin" ] || fail "$prefix cannot be written. Run this as root, or choose a folder with --prefix"
   new=$home/.new
@@ -146,10 +165,14 @@ check_links() {
   done
 }
 
-# The link `current` changes in one step: a start finds the old version or the new one. A running server has its files
-# open. The version before stays, for a way back.
+# Deletes nothing but versions: with --prefix /var, data would be in the same folder.
+remove_version() {
+  [ ! -e "$1/bin/holdfast" ] || rm -rf "$1"
+}
+
+# An upgrade changes the link `current` in one step: a start finds the old version or the new one. A running server has
+# its files open. The version before stays, for a way back.
 switch() {
-  before=$(readlink "$home/current" || true)
   rm -rf "$home/.old"
   [ ! -d "$home/$version" ] || mv "$home/$version" "$home/.old"
   mv "$new" "$home/$version"
@@ -160,10 +183,12 @@ switch() {
   done
 
   rm -rf "$home/.old"
+  # After a repair, the version before is another one.
+  [ "$before" != "$version" ] || return 0
   for other in "$home"/*; do
     case ${other##*/} in
       current | "$version" | "$before") ;;
-      *) rm -rf "$other" ;;
+      *) remove_version "$other" ;;
     esac
   done
 }
@@ -202,7 +227,7 @@ print_next_steps() {
 }
 
 remove() {
-  [ -d "$home" ] || fail "there is no installation of this script in $prefix"
+  [ -h "$home/current" ] || fail "there is no installation of this script in $prefix"
   if [ -e "$unit" ]; then
     [ ! -d /run/systemd/system ] || systemctl disable --now "${unit##*/}" || true
     rm -f "$unit"
@@ -211,7 +236,11 @@ remove() {
   for name in holdfast holdfast-verify; do
     [ "$(readlink "$prefix/bin/$name" || true)" != "../lib/holdfast/current/bin/$name" ] || rm -f "$prefix/bin/$name"
   done
-  rm -rf "$home"
+  rm -f "$home/current"
+  for version in "$home"/*; do
+    remove_version "$version"
+  done
+  rmdir "$home" 2>/dev/null || true
   echo "holdfast is removed from $prefix. Settings in $settings and data in /var/lib/holdfast stay: they may be the only authoritative copies."
 }
 
@@ -238,11 +267,12 @@ main() {
   case $from in http://* | https://*) need curl curl ;; esac
   folder=$(mktemp -d)
   trap clean_up EXIT
-  trap 'exit 1' INT TERM
+  trap 'exit 1' HUP INT TERM
 
   check_links
   check_signature
   get_archive
+  check_version
   unpack
   switch
   ! $systemd || add_service

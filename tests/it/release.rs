@@ -420,12 +420,65 @@ fn a_release_is_installed_again_upgraded_and_removed() {
         run(&mut machine.script(&release, &[]));
         assert_eq!(machine.version(), version);
     }
-    let versions = names(&machine.prefix().join("lib/holdfast"));
-    assert_eq!(versions, ["9.0.0", "9.1.0", "current"]);
+    // A repair deletes neither of them.
+    run(&mut machine.script(&release, &[]));
+    let home = machine.prefix().join("lib/holdfast");
+    assert_eq!(names(&home), ["9.0.0", "9.1.0", "current"]);
 
+    // With `--prefix /var`, data has the same folder.
+    fs::write(home.join("holdfast.db"), "data").unwrap();
+    publisher.repack(&release, "9.2.0", |_| ());
+    run(&mut machine.script(&release, &[]));
     let kept = run(&mut machine.script(&release, &["--uninstall"]));
     assert!(kept.contains("data in /var/lib/holdfast stay"), "{kept}");
-    assert!(names(&bin).is_empty() && !machine.prefix().join("lib/holdfast").exists());
+    assert!(names(&bin).is_empty());
+    assert_eq!(names(&home), ["holdfast.db"]);
+}
+
+/// A mirror can offer an old release with its old signature.
+#[test]
+fn an_older_release_does_not_replace_a_newer_one() {
+    let publisher = Publisher::new();
+    let release = publisher.release();
+    let machine = Machine::new();
+    publisher.repack(&release, "9.10.0", |_| ());
+    run(&mut machine.script(&release, &[]));
+
+    publisher.repack(&release, "9.9.0", |_| ());
+    let output = machine.script(&release, &[]).output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{message}");
+    let reason = "9.10.0 is installed, and the release has the older 9.9.0";
+    assert!(message.contains(reason), "{message}");
+    assert_eq!(machine.version(), "9.10.0");
+}
+
+#[test]
+fn a_service_that_could_not_start_is_not_installed() {
+    let publisher = Publisher::new();
+    let release = publisher.release();
+    let machine = Machine::new();
+
+    for (user, prefix, reason) in [
+        ("1000", "/opt/holdfast", "run this as root"),
+        (
+            "0",
+            "/home/jordan/holdfast",
+            "a service has no access to /home/jordan/holdfast",
+        ),
+        ("0", "/opt/hold fast", "a unit cannot name /opt/hold fast"),
+    ] {
+        let answer = format!("echo {user}");
+        let path = path_with(
+            &machine.folder.path().join("stand-ins"),
+            &[("id", answer.as_str())],
+        );
+        let arguments = ["--systemd", "--prefix", prefix];
+        machine.refuses(
+            machine.script(&release, &arguments).env("PATH", path),
+            reason,
+        );
+    }
 }
 
 #[test]
@@ -439,6 +492,7 @@ fn a_service_keeps_its_settings() {
     let path = path_with(
         &machine.folder.path().join("stand-ins"),
         &[
+            ("id", "echo 0"),
             ("getent", absent.as_str()),
             ("groupadd", record.as_str()),
             ("useradd", record.as_str()),
