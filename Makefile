@@ -11,7 +11,7 @@ SETS = COMPONENT_SETS="$${COMPONENT_SETS-$${XDG_CACHE_HOME:-$$HOME/.cache}/holdf
 ON_SQLITE = kind(lib) | kind(bin) | (binary(it) & test(/^(config|evidence|http|keys|layers|room|service|store)::/) \
   & not test(/(on_postgresql|on_both_databases|in_a_browser|a_burst_at_one_node_does_not_take_the_other_nodes_share|concurrent_vault_ins_on_two_nodes_make_one_authoritative_copy|every_node_follows_an_activation|nodes_share_a_rate_limit_window|two_nodes_share_deliveries_without_duplicates)/))
 
-.PHONY: help demo demo-sale serve check test lint deny deb verify
+.PHONY: help demo demo-sale serve check test lint deny deb verify release
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{ printf "  make %-13s %s\n", $$1, $$2 }'
@@ -70,5 +70,11 @@ deb: ## A Debian package in target/packages
 	@cargo build -q --profile dist --locked --manifest-path host/Cargo.toml --no-default-features
 	@cargo build -q --profile verifier --locked -p holdfast-verify
 	@target="$(TARGET)"; packaging/build-deb "$$target/dist/holdfast" "$$target/verifier/holdfast-verify" "$$target/packages"
+
+# RELEASE_KEY is the private key that signs; TARGETS="x86_64" and PARTS="deb" leave out arm64 and the image.
+RELEASE ?= $(TARGET)/release-page
+release: ## Everything that a release page carries (RELEASE_KEY=…)
+	@tests/set-up build
+	@packaging/release "$(RELEASE)"
 
 include drills.mk

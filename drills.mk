@@ -1,6 +1,6 @@
 # Drills, fuzzing and benchmarks: slow, and apart from `make test`, which runs short versions.
 
-.PHONY: test-nodes test-shards test-citus test-upgrade test-image crash corpus damages facts-set journeys mutants fuzz fuzz-api fuzz-pdf bench bench-scale
+.PHONY: test-nodes test-shards test-citus test-upgrade test-image reproduce first-light crash corpus damages facts-set journeys mutants fuzz fuzz-api fuzz-pdf bench bench-scale
 
 # Sections of the benchmark; all when empty.
 SECTIONS ?=
@@ -85,10 +85,23 @@ crash: ## Kill servers at every step of their work; an hour
 	@HOLDFAST_KILLS=$${HOLDFAST_KILLS:-300} MOVE_RECORDS=$${MOVE_RECORDS:-100000} tests/with-postgres cargo nextest run $(CRATES) \
 	  --profile drill --no-capture -E 'test(crash::) or test(webhook_drills::crash) or test(bulk_drills::) or test(control_drills::) or test(seal_drills::) or test(nodes::) or test(kills_at_each_step_of_a_move)'
 
+# With RELEASE, the folder of a release, and KEY, its public key, its own programs and image.
 test-image: ## Container image and Kubernetes manifest on podman
 	@tests/set-up test
+ifeq ($(origin RELEASE), file)
 	@cargo build -q --release -p holdfast -p holdfast-verify
 	@target="$(TARGET)"; tests/with-s3 tests/with-postgres tests/image "$$target/release/holdfast" "$$target/release/holdfast-verify"
+else
+	@tests/with-s3 tests/with-postgres tests/image "$(RELEASE)" "$(KEY)"
+endif
+
+# Builds of the last commit; TARGETS and PARTS as for `make release`.
+reproduce: ## A release built twice in two folders: the same bytes
+	@tests/set-up build
+	@tests/reproducible-release
+
+first-light: ## Seconds from a release (RELEASE=… KEY=…) to a signed contract
+	@tests/first-light "$(RELEASE)" "$(KEY)"
 
 SCALE ?= 1000000
 bench-scale: ## Requests with 100,000 envelopes against SCALE=1000000

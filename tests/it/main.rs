@@ -28,6 +28,7 @@ mod layers;
 mod mail;
 mod moving;
 mod packaging;
+mod release;
 mod room;
 mod sdk;
 mod sealing;

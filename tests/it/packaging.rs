@@ -9,11 +9,11 @@ use crate::sdk::target;
 use crate::support::TestApp;
 use crate::support::authority::openssl;
 
-fn packaging() -> PathBuf {
+pub fn packaging() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging")
 }
 
-fn run(command: &mut Command) -> String {
+pub fn run(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {said}");
