@@ -563,7 +563,7 @@ async fn check(
                 .map(|script| format!("\n{} calls went as the script says", script.calls()))
                 .collect();
             let text = format!(
-                "ADMITTED for {}\nasks for: {}\n{} questions answered; at most {fuel}{} KiB, {} µs{told}",
+                "ADMITTED for {}\nasks for: {}\n{} questions answered; at most {fuel}{} KiB, {} µs of processor time on this machine{told}",
                 inspected.slot,
                 if inspected.imports.is_empty() {
                     "nothing".to_owned()
