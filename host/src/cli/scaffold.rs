@@ -55,6 +55,7 @@ enum StarterLanguage {
     Rust,
     Js,
     Python,
+    Go,
     /// Rules declared in a file.
     Toml,
 }
@@ -100,6 +101,8 @@ struct ProviderKit {
     /// Parts of the one source file of the other languages.
     javascript: &'static [&'static str],
     python: &'static [&'static str],
+    /// Files of Go; none without a starter in it.
+    go: &'static [File],
     /// Settings and secrets of an activation, as members of its JSON.
     settings: &'static str,
     secrets: &'static str,
@@ -116,6 +119,7 @@ const SIGNING: ProviderKit = ProviderKit {
     ],
     javascript: &[source!("javascript/plugin.js")],
     python: &[source!("python/plugin.py")],
+    go: example!("go", "main.go", "vendor.go", "abi.go"),
     settings: "",
     secrets: r#""api_key": "$SERVICE_KEY", "webhook_secret": "$SERVICE_SECRET""#,
 };
@@ -134,6 +138,7 @@ const PAYMENT: ProviderKit = ProviderKit {
         source!("javascript/payment.js"),
     ],
     python: &[source!("python/vendor.py"), source!("python/payment.py")],
+    go: &[],
     settings: r#""settings": {"publishable_key": "$SERVICE_PUBLIC_KEY"}, "#,
     secrets: r#""api_key": "$SERVICE_KEY", "webhook_secret": "$SERVICE_SECRET""#,
 };
@@ -152,6 +157,7 @@ const KBA: ProviderKit = ProviderKit {
         source!("javascript/kba.js"),
     ],
     python: &[source!("python/vendor.py"), source!("python/kba.py")],
+    go: &[],
     settings: "",
     secrets: r#""api_key": "$SERVICE_KEY""#,
 };
@@ -170,6 +176,7 @@ const MESSAGING: ProviderKit = ProviderKit {
         source!("javascript/messaging.js"),
     ],
     python: &[source!("python/vendor.py"), source!("python/messaging.py")],
+    go: &[],
     settings: r#""settings": {"from": "$SERVICE_NUMBER"}, "#,
     secrets: r#""api_key": "$SERVICE_KEY""#,
 };
@@ -212,6 +219,7 @@ impl StarterLanguage {
             Self::Rust => example!("rust", "Cargo.toml", "Makefile"),
             Self::Js => example!("javascript", "package.json", "build.js"),
             Self::Python => example!("python", "requirements.txt", "Makefile"),
+            Self::Go => example!("go", "go.mod", "Makefile"),
             Self::Toml => &[],
         }
     }
@@ -222,7 +230,7 @@ impl StarterLanguage {
             Self::Rust => "/target\n*.wasm\n",
             Self::Js => "/node_modules\n*.wasm\n",
             Self::Python => "/.venv\n__pycache__\n*.wasm\n",
-            Self::Toml => "*.wasm\n",
+            Self::Go | Self::Toml => "*.wasm\n",
         }
     }
 
@@ -231,7 +239,7 @@ impl StarterLanguage {
         match self {
             Self::Rust => "rustup target add wasm32-unknown-unknown && make test",
             Self::Js => "npm install && npm test",
-            Self::Python => "make test",
+            Self::Python | Self::Go => "make test",
             Self::Toml => "holdfast component build rules.toml rules.wasm",
         }
     }
@@ -272,6 +280,7 @@ impl StarterSlot {
         match lang {
             StarterLanguage::Rust => true,
             StarterLanguage::Js | StarterLanguage::Python => self.provider().is_some(),
+            StarterLanguage::Go => self.provider().is_some_and(|kit| !kit.go.is_empty()),
             StarterLanguage::Toml => self.declared().is_some(),
         }
     }
@@ -500,6 +509,11 @@ fn provider_project(
         StarterLanguage::Rust => kit.rust.map(|(file, text)| (file, text.to_owned())).into(),
         StarterLanguage::Js => vec![("plugin.js", kit.javascript.join("\n"))],
         StarterLanguage::Python => vec![("plugin.py", kit.python.join("\n\n"))],
+        StarterLanguage::Go => kit
+            .go
+            .iter()
+            .map(|(file, text)| (*file, (*text).to_owned()))
+            .collect(),
         StarterLanguage::Toml => Vec::new(),
     };
 
@@ -782,7 +796,7 @@ mod tests {
     fn the_help_lists_every_starter() {
         let listed = starters();
         for line in [
-            "  provider.signing     rust, js, python",
+            "  provider.signing     rust, js, python, go",
             "  provider.payment     rust, js, python",
             "  provider.kba         rust, js, python",
             "  provider.messaging   rust, js, python",
@@ -825,7 +839,9 @@ mod tests {
                 let builds = match lang {
                     StarterLanguage::Rust => text("src/lib.rs"),
                     StarterLanguage::Js => text("build.js"),
-                    StarterLanguage::Python | StarterLanguage::Toml => text("Makefile"),
+                    StarterLanguage::Python | StarterLanguage::Go | StarterLanguage::Toml => {
+                        text("Makefile")
+                    }
                 };
                 assert!(builds.contains(kit.world), "{builds}");
                 for (file, text) in &files {

@@ -161,6 +161,26 @@ fn in_python(slot: Slot) -> Vec<u8> {
     })
 }
 
+fn in_go() -> Vec<u8> {
+    built(Slot::Signing, "go", |folder| {
+        let go = target().join("plugin-tools/go-1.27.3/go/bin/go");
+        assert!(go.exists(), "run tests/set-up test");
+
+        let program = Path::new(env!("CARGO_BIN_EXE_holdfast")).parent().unwrap();
+        let path = std::env::var("PATH").unwrap();
+        let nowhere = tempfile::tempdir().unwrap();
+        // No other version of Go is downloaded, and no module.
+        run(Command::new("make")
+            .args(["--silent", "build", &format!("GO={}", go.display())])
+            .env("PATH", format!("{}:{path}", program.display()))
+            .env("GOCACHE", target().join("plugin-tools/go-cache"))
+            .env("GOTOOLCHAIN", "local")
+            .env("GOPROXY", "off")
+            .env("HOLDFAST_DATA_DIR", nowhere.path())
+            .current_dir(folder));
+    })
+}
+
 const FAR_END: &str = include_str!("../../../plugins/examples/far-end.json");
 
 fn plugin(bytes: Vec<u8>) -> ComponentArtifact {
@@ -439,6 +459,13 @@ async fn a_scaffolded_python_plugin_builds_and_signs() {
     assert_eq!(vendor.document(), CONTRACT);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scaffolded_go_plugin_builds_and_signs() {
+    let bytes = in_go();
+    as_written(Slot::Signing, bytes.clone()).await;
+    signs_a_contract(bytes).await;
+}
+
 /// Returns the resources of an instance that may connect only to this vendor.
 fn lease(base_url: &str, key: &str) -> ProviderLease {
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -559,12 +586,25 @@ fn only_a_core_module_is_encoded_as_a_component() {
     let (module, component) = (within.path().join("a.wasm"), within.path().join("b.wasm"));
     fs::write(&module, "no module").unwrap();
     let (module, to) = (module.to_str().unwrap(), component.to_str().unwrap());
-    let (encoded, said) = holdfast(&["component", "encode", module, to]);
-    assert!(
-        !encoded && said.contains("is no module of a component"),
-        "{said}"
-    );
-    assert!(!component.exists());
+    let with_slot: &[&str] = &[
+        "component",
+        "encode",
+        "--slot",
+        "provider.signing",
+        module,
+        to,
+    ];
+    for arguments in [&["component", "encode", module, to], with_slot] {
+        let (encoded, said) = holdfast(arguments);
+        assert!(
+            !encoded && said.contains("is no module of a component"),
+            "{said}"
+        );
+        assert!(!component.exists());
+    }
+
+    let (encoded, said) = holdfast(&["component", "encode", "--slot", "nothing", module, to]);
+    assert!(!encoded && said.contains("unknown slot"), "{said}");
 }
 
 /// The built-in plugins have test scripts too.
