@@ -586,7 +586,8 @@ fn only_a_core_module_is_encoded_as_a_component() {
     let (module, component) = (within.path().join("a.wasm"), within.path().join("b.wasm"));
     fs::write(&module, "no module").unwrap();
     let (module, to) = (module.to_str().unwrap(), component.to_str().unwrap());
-    let with_slot: &[&str] = &[
+    let plain: &[&str] = &["component", "encode", module, to];
+    let of_a_slot: &[&str] = &[
         "component",
         "encode",
         "--slot",
@@ -594,7 +595,7 @@ fn only_a_core_module_is_encoded_as_a_component() {
         module,
         to,
     ];
-    for arguments in [&["component", "encode", module, to], with_slot] {
+    for arguments in [plain, of_a_slot] {
         let (encoded, said) = holdfast(arguments);
         assert!(
             !encoded && said.contains("is no module of a component"),
