@@ -177,8 +177,10 @@ impl ResourceLimiter for CpuMeter {
 /// Error: a call has reached its memory limit.
 #[derive(Debug, thiserror::Error)]
 pub enum TooMuchMemory {
+    /// All linear memories together.
     #[error("{0} bytes in all")]
     Bytes(usize),
+    /// All tables together.
     #[error("{0} elements of all tables, of {TABLE_ELEMENTS}")]
     TableElements(usize),
 }
