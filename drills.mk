@@ -114,8 +114,8 @@ bench: ## Ratios of one run: SECTIONS="partner vault"
 	@cargo build -q --release -p holdfast -p holdfast-bench
 	@target="$(TARGET)"; tests/with-postgres "$$target/release/holdfast-bench" $(SECTIONS)
 
-# 500 mutants of the built-in rules, and the starter that takes longest to build.
+# 500 mutants of the built-in rules, and the starters that take longest to build.
 mutants: ## Mutants of the built-in rules against the behaviour diff
 	@tests/set-up test
 	@HOLDFAST_MUTANTS=$${HOLDFAST_MUTANTS:-500} HOLDFAST_STARTERS=all tests/with-postgres cargo nextest run $(CRATES) \
-	  --profile drill --no-capture -E 'test(mutants_of_the_built_in_rules_do_not_escape) + test(starters_build_and_answer)'
+	  --profile drill --no-capture -E 'test(mutants_of_the_built_in_rules_do_not_escape) + test(starters_build_and_answer) + test(providers_pass_their_tests)'

@@ -9,6 +9,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use tracing::instrument::WithSubscriber as _;
 use tracing::subscriber::NoSubscriber;
+use wasi_preview1_component_adapter_provider::{
+    WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
+};
 
 use super::declared::{self, BuildRules};
 use super::output::CommandOutput;
@@ -23,6 +26,7 @@ use holdfast_base::disk;
 use holdfast_components::inspection::{self, AdmissionReason, InspectedComponent};
 use holdfast_components::script::FarEndScript;
 use holdfast_components::vectors::VectorSet;
+use holdfast_components::worlds;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::{ConformanceResult, Slot};
 use holdfast_domain::envelope::EnvelopeKind;
@@ -45,6 +49,9 @@ pub enum ComponentCommand {
         module: PathBuf,
         /// Output file.
         component: PathBuf,
+        /// Slot of a module that names no world, as Go's compiler makes it. It may use WASI preview 1.
+        #[arg(long, value_parser = slot)]
+        slot: Option<Slot>,
         /// Vectors of your rules, in YAML. They travel inside the component.
         #[arg(long, value_name = "FILE")]
         vectors: Option<PathBuf>,
@@ -247,8 +254,9 @@ pub async fn run(
         ComponentCommand::Encode {
             module,
             component,
+            slot,
             vectors,
-        } => return encode(&module, &component, vectors.as_deref(), output),
+        } => return encode(&module, &component, slot, vectors.as_deref(), output),
         ComponentCommand::Build(build) => return declared::build(&build, output),
         ComponentCommand::Test(test) => return rules::test(test, &config, output).await,
         ComponentCommand::Diff(diff) => return rules::diff(diff, &config, output).await,
@@ -563,7 +571,7 @@ async fn check(
                 .map(|script| format!("\n{} calls went as the script says", script.calls()))
                 .collect();
             let text = format!(
-                "ADMITTED for {}\nasks for: {}\n{} questions answered; at most {fuel}{} KiB, {} µs{told}",
+                "ADMITTED for {}\nasks for: {}\n{} questions answered; at most {fuel}{} KiB, {} µs of processor time on this machine{told}",
                 inspected.slot,
                 if inspected.imports.is_empty() {
                     "nothing".to_owned()
@@ -630,11 +638,28 @@ fn read_script(file: &Path) -> Result<FarEndScript, Failure> {
 fn encode(
     module: &Path,
     component: &Path,
+    slot: Option<Slot>,
     vectors: Option<&Path>,
     output: &CommandOutput,
 ) -> Result<ExitCode, Failure> {
-    let mut bytes = wit_component::ComponentEncoder::default()
-        .module(&disk::read(module)?)
+    let mut core = disk::read(module)?;
+    if let Some(slot) = slot {
+        worlds::put_into(slot, &mut core)?;
+    }
+
+    let encoder = wit_component::ComponentEncoder::default().module(&core);
+    let encoder = match slot {
+        // Compilers without worlds use the earlier system interface, which the adapter maps to the present one.
+        Some(_) => encoder.and_then(|encoder| {
+            encoder.adapter(
+                WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME,
+                WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
+            )
+        }),
+        None => encoder,
+    };
+
+    let mut bytes = encoder
         .and_then(|encoder| encoder.validate(true).encode())
         .map_err(|error| {
             format!(

@@ -15,11 +15,12 @@ use holdfast_components::worlds;
 use holdfast_domain::component::Slot;
 
 #[derive(Args)]
+#[command(after_help = starters())]
 pub struct NewComponent {
     /// Slot of the component.
     #[arg(long, alias = "world", value_enum)]
     slot: StarterSlot,
-    /// Programming language. Rules are written in Rust, those of compliance and funding also declared in TOML.
+    /// Programming language; the list below has those of each slot.
     #[arg(long, value_enum, default_value_t = StarterLanguage::Rust)]
     lang: StarterLanguage,
     /// A folder that does not exist yet. Its name becomes the component's.
@@ -31,6 +32,12 @@ pub struct NewComponent {
 enum StarterSlot {
     #[value(name = "provider.signing", alias = "signing-provider")]
     Signing,
+    #[value(name = "provider.payment", alias = "payment-provider")]
+    Payment,
+    #[value(name = "provider.kba", alias = "kba-provider")]
+    Kba,
+    #[value(name = "provider.messaging", alias = "messaging-provider")]
+    Messaging,
     #[value(name = "rules.compliance")]
     Compliance,
     #[value(name = "rules.lifecycle")]
@@ -48,6 +55,7 @@ enum StarterLanguage {
     Rust,
     Js,
     Python,
+    Go,
     /// Rules declared in a file.
     Toml,
 }
@@ -55,8 +63,10 @@ enum StarterLanguage {
 /// Name and text of a file.
 type File = (&'static str, &'static str);
 
-/// Name of the examples, which is replaced by the component's.
+/// Name, world and kind of the signing example, which stand in the files that all providers share.
 const EXAMPLE: &str = "example-sign";
+const EXAMPLE_WORLD: &str = "signing-provider";
+const EXAMPLE_KIND: &str = "A signing provider";
 
 macro_rules! example {
     ($folder:literal, $($name:literal),+) => {
@@ -73,10 +83,103 @@ macro_rules! rules {
 /// Dependencies that the rules share.
 const WORKSPACE: &str = include_str!("../../../Cargo.toml");
 
-const FAR_END: File = (
-    "far-end.json",
-    include_str!("../../../plugins/examples/far-end.json"),
-);
+macro_rules! source {
+    ($path:literal) => {
+        include_str!(concat!("../../../plugins/examples/", $path))
+    };
+}
+
+/// Starter of a provider: an invented vendor, and the plugin for it in each language.
+struct ProviderKit {
+    /// What the plugin is, with its article.
+    kind: &'static str,
+    vendor: &'static str,
+    world: &'static str,
+    /// Test script.
+    far_end: &'static str,
+    rust: [File; 2],
+    /// Parts of the one source file of the other languages.
+    javascript: &'static [&'static str],
+    python: &'static [&'static str],
+    /// Files of Go; none without a starter in it.
+    go: &'static [File],
+    /// Settings and secrets of an activation, as members of its JSON.
+    settings: &'static str,
+    secrets: &'static str,
+}
+
+const SIGNING: ProviderKit = ProviderKit {
+    kind: EXAMPLE_KIND,
+    vendor: "Example Sign",
+    world: EXAMPLE_WORLD,
+    far_end: source!("far-end.json"),
+    rust: [
+        ("src/lib.rs", source!("rust/src/lib.rs")),
+        ("src/vendor.rs", source!("rust/src/vendor.rs")),
+    ],
+    javascript: &[source!("javascript/plugin.js")],
+    python: &[source!("python/plugin.py")],
+    go: example!("go", "main.go", "vendor.go", "abi.go"),
+    settings: "",
+    secrets: r#""api_key": "$SERVICE_KEY", "webhook_secret": "$SERVICE_SECRET""#,
+};
+
+const PAYMENT: ProviderKit = ProviderKit {
+    kind: "A payment provider",
+    vendor: "Example Pay",
+    world: "payment-provider",
+    far_end: source!("payment/far-end.json"),
+    rust: [
+        ("src/lib.rs", source!("rust/payment/lib.rs")),
+        ("src/vendor.rs", source!("rust/shared/vendor.rs")),
+    ],
+    javascript: &[
+        source!("javascript/vendor.js"),
+        source!("javascript/payment.js"),
+    ],
+    python: &[source!("python/vendor.py"), source!("python/payment.py")],
+    go: &[],
+    settings: r#""settings": {"publishable_key": "$SERVICE_PUBLIC_KEY"}, "#,
+    secrets: r#""api_key": "$SERVICE_KEY", "webhook_secret": "$SERVICE_SECRET""#,
+};
+
+const KBA: ProviderKit = ProviderKit {
+    kind: "An identity provider",
+    vendor: "Example Identity",
+    world: "probing-kba-provider",
+    far_end: source!("kba/far-end.json"),
+    rust: [
+        ("src/lib.rs", source!("rust/kba/lib.rs")),
+        ("src/vendor.rs", source!("rust/shared/vendor.rs")),
+    ],
+    javascript: &[
+        source!("javascript/vendor.js"),
+        source!("javascript/kba.js"),
+    ],
+    python: &[source!("python/vendor.py"), source!("python/kba.py")],
+    go: &[],
+    settings: "",
+    secrets: r#""api_key": "$SERVICE_KEY""#,
+};
+
+const MESSAGING: ProviderKit = ProviderKit {
+    kind: "A provider of text messages",
+    vendor: "Example Text",
+    world: "probing-messaging-provider",
+    far_end: source!("messaging/far-end.json"),
+    rust: [
+        ("src/lib.rs", source!("rust/messaging/lib.rs")),
+        ("src/vendor.rs", source!("rust/shared/vendor.rs")),
+    ],
+    javascript: &[
+        source!("javascript/vendor.js"),
+        source!("javascript/messaging.js"),
+    ],
+    python: &[source!("python/vendor.py"), source!("python/messaging.py")],
+    go: &[],
+    settings: r#""settings": {"from": "$SERVICE_NUMBER"}, "#,
+    secrets: r#""api_key": "$SERVICE_KEY""#,
+};
 
 /// Reader of PDFs, which placement rules need.
 const READER: &[File] = rules!(
@@ -110,18 +213,13 @@ const READER: &[File] = rules!(
 );
 
 impl StarterLanguage {
-    /// Returns the files of a signing provider.
-    fn provider(self) -> &'static [File] {
+    /// Returns the files that build and test a provider, whatever its slot is.
+    fn tools(self) -> &'static [File] {
         match self {
-            Self::Rust => example!(
-                "rust",
-                "Cargo.toml",
-                "Makefile",
-                "src/lib.rs",
-                "src/vendor.rs"
-            ),
-            Self::Js => example!("javascript", "package.json", "build.js", "plugin.js"),
-            Self::Python => example!("python", "requirements.txt", "Makefile", "plugin.py"),
+            Self::Rust => example!("rust", "Cargo.toml", "Makefile"),
+            Self::Js => example!("javascript", "package.json", "build.js"),
+            Self::Python => example!("python", "requirements.txt", "Makefile"),
+            Self::Go => example!("go", "go.mod", "Makefile"),
             Self::Toml => &[],
         }
     }
@@ -132,7 +230,7 @@ impl StarterLanguage {
             Self::Rust => "/target\n*.wasm\n",
             Self::Js => "/node_modules\n*.wasm\n",
             Self::Python => "/.venv\n__pycache__\n*.wasm\n",
-            Self::Toml => "*.wasm\n",
+            Self::Go | Self::Toml => "*.wasm\n",
         }
     }
 
@@ -141,7 +239,7 @@ impl StarterLanguage {
         match self {
             Self::Rust => "rustup target add wasm32-unknown-unknown && make test",
             Self::Js => "npm install && npm test",
-            Self::Python => "make test",
+            Self::Python | Self::Go => "make test",
             Self::Toml => "holdfast component build rules.toml rules.wasm",
         }
     }
@@ -151,6 +249,9 @@ impl StarterSlot {
     fn slot(self) -> Slot {
         match self {
             Self::Signing => Slot::Signing,
+            Self::Payment => Slot::Payment,
+            Self::Kba => Slot::Kba,
+            Self::Messaging => Slot::Messaging,
             Self::Compliance => Slot::Compliance,
             Self::Lifecycle => Slot::Lifecycle,
             Self::Placement => Slot::Placement,
@@ -159,10 +260,42 @@ impl StarterSlot {
         }
     }
 
+    /// Returns the starter of a provider; none for rules.
+    fn provider(self) -> Option<ProviderKit> {
+        match self {
+            Self::Signing => Some(SIGNING),
+            Self::Payment => Some(PAYMENT),
+            Self::Kba => Some(KBA),
+            Self::Messaging => Some(MESSAGING),
+            Self::Compliance
+            | Self::Lifecycle
+            | Self::Placement
+            | Self::Control
+            | Self::Funding => None,
+        }
+    }
+
+    /// Whether the slot has a starter in a language.
+    fn has(self, lang: StarterLanguage) -> bool {
+        match lang {
+            StarterLanguage::Rust => true,
+            StarterLanguage::Js | StarterLanguage::Python => self.provider().is_some(),
+            StarterLanguage::Go => self.provider().is_some_and(|kit| !kit.go.is_empty()),
+            StarterLanguage::Toml => self.declared().is_some(),
+        }
+    }
+
+    /// Returns the names of the languages that the slot has a starter in.
+    fn languages(self) -> String {
+        let all = StarterLanguage::value_variants().iter();
+        let names = all.filter(|lang| self.has(**lang)).map(name_of);
+        names.collect::<Vec<_>>().join(", ")
+    }
+
     /// Returns the source of the built-in rules.
     fn rules(self) -> &'static [File] {
         match self {
-            Self::Signing => &[],
+            Self::Signing | Self::Payment | Self::Kba | Self::Messaging => &[],
             Self::Compliance => rules!(
                 "compliance",
                 "Cargo.toml",
@@ -246,14 +379,20 @@ impl StarterSlot {
                 include_str!("starter/declared/funding.toml"),
                 include_str!("starter/declared/funding.yaml"),
             ]),
-            Self::Signing | Self::Lifecycle | Self::Placement | Self::Control => None,
+            Self::Signing
+            | Self::Payment
+            | Self::Kba
+            | Self::Messaging
+            | Self::Lifecycle
+            | Self::Placement
+            | Self::Control => None,
         }
     }
 
     /// Returns the first vectors of a team.
     fn vectors(self) -> &'static str {
         match self {
-            Self::Signing => "",
+            Self::Signing | Self::Payment | Self::Kba | Self::Messaging => "",
             Self::Compliance => include_str!("starter/compliance.yaml"),
             Self::Lifecycle => include_str!("starter/lifecycle.yaml"),
             Self::Placement => include_str!("starter/placement.yaml"),
@@ -266,6 +405,9 @@ impl StarterSlot {
     fn default_component(self) -> &'static str {
         match self {
             Self::Signing => "holdfast-signing-docuseal",
+            Self::Payment => "holdfast-payment-stripe",
+            Self::Kba => "holdfast-kba-method",
+            Self::Messaging => "holdfast-messaging-twilio",
             Self::Compliance => "holdfast-compliance",
             Self::Lifecycle => "holdfast-lifecycle",
             Self::Placement => "holdfast-placement",
@@ -273,6 +415,23 @@ impl StarterSlot {
             Self::Funding => "holdfast-funding",
         }
     }
+}
+
+/// Returns the name of a value on the command line.
+fn name_of(value: &impl ValueEnum) -> String {
+    let named = value.to_possible_value();
+    named.map_or_else(String::new, |named| named.get_name().to_owned())
+}
+
+/// Returns the list of all starters, for the help.
+fn starters() -> String {
+    let mut list = "Starters:\n".to_owned();
+    for slot in StarterSlot::value_variants() {
+        let (name, languages) = (name_of(slot), slot.languages());
+        list += &format!("  {name:<20} {languages}\n");
+    }
+
+    list + "\nThe folder has a README.md with the next steps."
 }
 
 /// Writes the files.
@@ -293,18 +452,18 @@ pub fn new(new: &NewComponent, output: &CommandOutput) -> Result<ExitCode, Failu
     }
 
     let slot = new.slot.slot();
-    let mut files = match (new.slot, new.lang, new.slot.declared()) {
-        (rules, StarterLanguage::Toml, Some(texts)) => declared_project(rules, texts, name),
-        (_, StarterLanguage::Toml, None) => {
-            return Err(format!("{slot} is not declared in a file; leave out --lang").into());
-        }
-        (StarterSlot::Signing, lang, _) => provider(lang, name),
-        (rules, StarterLanguage::Rust, _) => rules_project(rules, name)?,
-        _ => {
-            return Err(
-                "rules are written in Rust; those of rules.compliance and rules.funding also declared: --lang toml".into(),
-            );
-        }
+    if !new.slot.has(new.lang) {
+        let (lang, languages) = (name_of(&new.lang), new.slot.languages());
+        return Err(format!(
+            "{slot} has no starter in {lang}, and has one in: {languages}; `holdfast component new --help` lists all"
+        )
+        .into());
+    }
+
+    let mut files = match (new.slot.provider(), new.slot.declared(), new.lang) {
+        (Some(kit), _, lang) => provider_project(&kit, slot, lang, name),
+        (None, Some(texts), StarterLanguage::Toml) => declared_project(new.slot, texts, name),
+        (None, _, _) => rules_project(new.slot, name)?,
     };
     files.push((".gitignore".into(), new.lang.ignored().to_owned()));
 
@@ -328,9 +487,8 @@ pub fn new(new: &NewComponent, output: &CommandOutput) -> Result<ExitCode, Failu
     }
 
     let text = format!(
-        "{} has a component for the world {}. Go on with:\n\n  cd {} && {}",
+        "{} has a component for {slot}. Go on with:\n\n  cd {} && {}",
         folder.display(),
-        slot.world(),
         folder.display(),
         new.lang.next()
     );
@@ -340,17 +498,83 @@ pub fn new(new: &NewComponent, output: &CommandOutput) -> Result<ExitCode, Failu
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the files of a signing provider.
-fn provider(lang: StarterLanguage, name: &str) -> Vec<(String, String)> {
+/// Returns the files of a provider.
+fn provider_project(
+    kit: &ProviderKit,
+    slot: Slot,
+    lang: StarterLanguage,
+    name: &str,
+) -> Vec<(String, String)> {
+    let sources: Vec<(&str, String)> = match lang {
+        StarterLanguage::Rust => kit.rust.map(|(file, text)| (file, text.to_owned())).into(),
+        StarterLanguage::Js => vec![("plugin.js", kit.javascript.join("\n"))],
+        StarterLanguage::Python => vec![("plugin.py", kit.python.join("\n\n"))],
+        StarterLanguage::Go => kit
+            .go
+            .iter()
+            .map(|(file, text)| (*file, (*text).to_owned()))
+            .collect(),
+        StarterLanguage::Toml => Vec::new(),
+    };
+
+    let listed: Vec<String> = sources
+        .iter()
+        .map(|(file, _)| format!("`{file}`"))
+        .collect();
+    let readme = include_str!("starter/provider.md")
+        .replace("{sources}", &listed.join(", "))
+        .replace("{words}", kit.kind)
+        .replace("{vendor}", kit.vendor)
+        .replace("{next}", lang.next())
+        .replace("{slot}", slot.as_str())
+        .replace("{exports}", &exports_of(kit))
+        .replace("{settings}", kit.settings)
+        .replace("{{secrets}}", &format!("{{{}}}", kit.secrets))
+        .replace("{name}", name);
+
     // Cargo turns the hyphens of a crate's name into underscores, so both spellings occur.
     let named = |text: &str| {
-        text.replace(EXAMPLE, name)
+        text.replace(EXAMPLE_WORLD, kit.world)
+            .replace(EXAMPLE_KIND, kit.kind)
+            .replace(EXAMPLE, name)
             .replace(&EXAMPLE.replace('-', "_"), &name.replace('-', "_"))
     };
-    let files = lang.provider().iter().chain([&FAR_END]);
+
+    let mut files = vec![
+        ("README.md".to_owned(), readme),
+        ("far-end.json".to_owned(), kit.far_end.to_owned()),
+    ];
+    let tools = lang.tools().iter();
+    files.extend(tools.map(|(file, text)| ((*file).to_owned(), named(text))));
+    files.extend(
+        sources
+            .into_iter()
+            .map(|(file, text)| (file.to_owned(), text)),
+    );
     files
-        .map(|(file, text)| ((*file).to_owned(), named(text)))
-        .collect()
+}
+
+/// Returns the variables of an activation with example values, as a shell exports them.
+fn exports_of(kit: &ProviderKit) -> String {
+    let examples = [
+        ("SERVICE_URL", "https://api.acme.example"),
+        ("SERVICE_KEY", "…"),
+        ("SERVICE_SECRET", "…"),
+        ("SERVICE_PUBLIC_KEY", "…"),
+        ("SERVICE_NUMBER", "+15125550100"),
+    ];
+    let is_needed = |name: &str| {
+        let reference = format!("\"${name}\"");
+        name == "SERVICE_URL"
+            || kit.settings.contains(&reference)
+            || kit.secrets.contains(&reference)
+    };
+
+    let needed = examples.iter().filter(|(name, _)| is_needed(name));
+    let exports: Vec<String> = needed
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    exports.join(" ")
 }
 
 /// Returns declared rules with their vectors.
@@ -567,6 +791,65 @@ fn write(file: &Path, text: &str) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_help_lists_every_starter() {
+        let listed = starters();
+        for line in [
+            "  provider.signing     rust, js, python, go",
+            "  provider.payment     rust, js, python",
+            "  provider.kba         rust, js, python",
+            "  provider.messaging   rust, js, python",
+            "  rules.compliance     rust, toml",
+            "  rules.placement      rust",
+        ] {
+            assert!(
+                listed.lines().any(|listed| listed == line),
+                "{line}: {listed}"
+            );
+        }
+    }
+
+    /// Every project names its own component and world, and no placeholder is left.
+    #[test]
+    fn a_provider_project_is_about_its_slot() {
+        for slot in StarterSlot::value_variants() {
+            let Some(kit) = slot.provider() else {
+                continue;
+            };
+
+            let languages = [
+                StarterLanguage::Rust,
+                StarterLanguage::Js,
+                StarterLanguage::Python,
+            ];
+            for lang in languages {
+                let files = provider_project(&kit, slot.slot(), lang, "acme-own");
+                let text = |wanted: &str| {
+                    let found = files.iter().find(|(file, _)| file == wanted);
+                    found.unwrap_or_else(|| panic!("no {wanted}")).1.as_str()
+                };
+                let readme = text("README.md");
+                assert!(readme.contains(slot.slot().as_str()), "{readme}");
+                assert!(readme.contains(kit.vendor), "{readme}");
+                for left in ["{name}", "{slot}", "{next}", "{settings}", "{secrets}"] {
+                    assert!(!readme.contains(left), "{left}: {readme}");
+                }
+
+                let builds = match lang {
+                    StarterLanguage::Rust => text("src/lib.rs"),
+                    StarterLanguage::Js => text("build.js"),
+                    StarterLanguage::Python | StarterLanguage::Go | StarterLanguage::Toml => {
+                        text("Makefile")
+                    }
+                };
+                assert!(builds.contains(kit.world), "{builds}");
+                for (file, text) in &files {
+                    assert!(!text.contains(EXAMPLE), "{file} keeps the example's name");
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_plugin_name_is_valid_for_every_build_tool() {

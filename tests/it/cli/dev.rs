@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use holdfast::domain::component::Slot;
 use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
 
@@ -328,7 +329,7 @@ async fn a_plugin_works_with_the_service_of_its_script() {
     let data_folder = tempfile::tempdir().unwrap();
     let project = tempfile::tempdir().unwrap();
     let at = |file: &str| project.path().join(file);
-    fs::write(at("plugin.bin"), in_rust()).unwrap();
+    fs::write(at("plugin.bin"), in_rust(Slot::Signing)).unwrap();
     fs::write(at("Makefile"), "build:\n\tcp plugin.bin acme-sign.wasm\n").unwrap();
     let script = include_str!("../../../plugins/examples/far-end.json");
     fs::write(at("far-end.json"), script).unwrap();

@@ -9,10 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::Request;
+use axum::http::{HeaderMap, HeaderValue, Request, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use axum::{Json, Router};
 use holdfast::components::egress::NetworkAccess;
 use holdfast::components::providers::{ProviderError, ProviderLease};
 use holdfast::components::script::FarEndScript;
+use holdfast::components::vectors::VectorSet;
 use holdfast::components::{ComponentArtifact, embedded};
 use holdfast::config::{Config, SecretText};
 use holdfast::delivery::guard::{self, AllowedAddresses};
@@ -48,14 +52,24 @@ pub fn holdfast(arguments: &[&str]) -> (bool, String) {
     )
 }
 
+/// Name of the scaffolded plugin of a slot.
+fn name_of(slot: Slot) -> &'static str {
+    match slot {
+        Slot::Payment => "acme-payment",
+        Slot::Kba => "acme-kba",
+        Slot::Messaging => "acme-messaging",
+        _ => "acme-sign",
+    }
+}
+
 /// Scaffolds a plugin and returns its folder.
-fn begun(language: &str, within: &Path) -> PathBuf {
-    let folder = within.join("acme-sign");
+fn begun(slot: Slot, language: &str, within: &Path) -> PathBuf {
+    let folder = within.join(name_of(slot));
     let (began, said) = holdfast(&[
         "component",
         "new",
         "--slot",
-        "provider.signing",
+        slot.as_str(),
         "--lang",
         language,
         folder.to_str().unwrap(),
@@ -77,16 +91,17 @@ fn run(command: &mut Command) {
 
 /// Builds the component of a freshly scaffolded plugin. The result is cached for later test
 /// runs until the scaffold changes.
-fn built(language: &str, build: impl FnOnce(&Path)) -> Vec<u8> {
+fn built(slot: Slot, language: &str, build: impl FnOnce(&Path)) -> Vec<u8> {
     let within = tempfile::tempdir().unwrap();
-    let folder = begun(language, within.path());
+    let folder = begun(slot, language, within.path());
     let mut all = Vec::new();
     for file in crate::support::files_below(&folder) {
         all.extend(fs::read(file).unwrap());
     }
 
     let kept = target().join("tmp/plugins");
-    let kept = kept.join(format!("{language}-{}.wasm", sha256(&all)));
+    let prefix = format!("{language}-{}-", name_of(slot));
+    let kept = kept.join(format!("{prefix}{}.wasm", sha256(&all)));
     if !kept.exists() {
         build(&folder);
         let plugins = kept.parent().unwrap();
@@ -94,26 +109,26 @@ fn built(language: &str, build: impl FnOnce(&Path)) -> Vec<u8> {
 
         for other in fs::read_dir(plugins).unwrap().flatten() {
             let name = other.file_name().into_string().unwrap();
-            if name.starts_with(&format!("{language}-")) {
+            if name.starts_with(&prefix) {
                 fs::remove_file(other.path()).unwrap();
             }
         }
 
-        fs::copy(folder.join("acme-sign.wasm"), &kept).unwrap();
+        fs::copy(folder.join(format!("{}.wasm", name_of(slot))), &kept).unwrap();
     }
 
     fs::read(kept).unwrap()
 }
 
-pub fn in_rust() -> Vec<u8> {
-    built("rust", |folder| {
+pub fn in_rust(slot: Slot) -> Vec<u8> {
+    built(slot, "rust", |folder| {
         let builder = GuestBuilder::at(folder.into(), target().join("guests")).unwrap();
         let module = builder.module(&GuestCrate {
-            package: "acme-sign",
-            slot: "provider.signing",
+            package: name_of(slot),
+            slot: slot.as_str(),
             memory: GuestMemory::Plugin,
         });
-        let component = folder.join("acme-sign.wasm");
+        let component = folder.join(format!("{}.wasm", name_of(slot)));
         let (module, component) = (module.unwrap(), component.to_str().unwrap().to_owned());
         let module = module.to_str().unwrap();
         let (encoded, said) = holdfast(&["component", "encode", module, &component]);
@@ -121,8 +136,8 @@ pub fn in_rust() -> Vec<u8> {
     })
 }
 
-fn in_javascript() -> Vec<u8> {
-    built("js", |folder| {
+fn in_javascript(slot: Slot) -> Vec<u8> {
+    built(slot, "js", |folder| {
         let tools = target().join("plugin-tools/node_modules");
         assert!(tools.exists(), "run tests/set-up test");
         std::os::unix::fs::symlink(tools, folder.join("node_modules")).unwrap();
@@ -132,8 +147,8 @@ fn in_javascript() -> Vec<u8> {
     })
 }
 
-fn in_python() -> Vec<u8> {
-    built("python", |folder| {
+fn in_python(slot: Slot) -> Vec<u8> {
+    built(slot, "python", |folder| {
         let tools = target().join("plugin-tools/venv");
         assert!(tools.exists(), "run tests/set-up test");
 
@@ -146,21 +161,146 @@ fn in_python() -> Vec<u8> {
     })
 }
 
+fn in_go() -> Vec<u8> {
+    built(Slot::Signing, "go", |folder| {
+        let go = target().join("plugin-tools/go-1.27.3/go/bin/go");
+        assert!(go.exists(), "run tests/set-up test");
+
+        let program = Path::new(env!("CARGO_BIN_EXE_holdfast")).parent().unwrap();
+        let path = std::env::var("PATH").unwrap();
+        let nowhere = tempfile::tempdir().unwrap();
+        // No other version of Go is downloaded, and no module.
+        run(Command::new("make")
+            .args(["--silent", "build", &format!("GO={}", go.display())])
+            .env("PATH", format!("{}:{path}", program.display()))
+            .env("GOCACHE", target().join("plugin-tools/go-cache"))
+            .env("GOTOOLCHAIN", "local")
+            .env("GOPROXY", "off")
+            .env("HOLDFAST_DATA_DIR", nowhere.path())
+            .current_dir(folder));
+    })
+}
+
 const FAR_END: &str = include_str!("../../../plugins/examples/far-end.json");
 
 fn plugin(bytes: Vec<u8>) -> ComponentArtifact {
     ComponentArtifact::uploaded(Slot::Signing, "acme-sign", "1.0.0", bytes.into())
 }
 
-/// Runs the test script that every scaffold contains.
-async fn as_written(bytes: Vec<u8>) {
-    let artifact = plugin(bytes);
+/// Performs the examination of an upload, and runs the test script that every scaffold contains.
+async fn as_written(slot: Slot, bytes: Vec<u8>) {
+    let name = name_of(slot);
+    let artifact = ComponentArtifact::uploaded(slot, name, "1.0.0", bytes.into());
     let components = node_with(artifact.clone());
-    let script = FarEndScript::parse(FAR_END).unwrap();
+    let examined = components.examine(artifact.clone(), VectorSet::default());
+    if let Err(reasons) = examined.await {
+        panic!("{name}: {reasons:#?}");
+    }
+
+    let text = match slot {
+        Slot::Payment => include_str!("../../../plugins/examples/payment/far-end.json"),
+        Slot::Kba => include_str!("../../../plugins/examples/kba/far-end.json"),
+        Slot::Messaging => include_str!("../../../plugins/examples/messaging/far-end.json"),
+        _ => FAR_END,
+    };
+    let script = FarEndScript::parse(text).unwrap();
     assert!(script.calls() >= 14);
     if let Err(reasons) = components.rehearse(artifact, &script).await {
-        panic!("{reasons:#?}");
+        panic!("{name}: {reasons:#?}");
     }
+}
+
+const BESIDE_SIGNING: [Slot; 3] = [Slot::Payment, Slot::Kba, Slot::Messaging];
+
+/// Slots whose starters are built in languages that take half a minute each. `HOLDFAST_STARTERS=all` builds all.
+fn of_slow_languages() -> &'static [Slot] {
+    match std::env::var_os("HOLDFAST_STARTERS") {
+        Some(_) => &BESIDE_SIGNING,
+        // The one with the most types.
+        None => &[Slot::Kba],
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scaffolded_rust_providers_pass_their_tests() {
+    for slot in BESIDE_SIGNING {
+        as_written(slot, in_rust(slot)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scaffolded_javascript_providers_pass_their_tests() {
+    for slot in of_slow_languages() {
+        as_written(*slot, in_javascript(*slot)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scaffolded_python_providers_pass_their_tests() {
+    for slot in of_slow_languages() {
+        as_written(*slot, in_python(*slot)).await;
+    }
+}
+
+/// Answers the probe of the starters, for the right key.
+async fn account(headers: HeaderMap) -> Response {
+    if headers.get("authorization") == Some(&HeaderValue::from_static("Bearer the-key")) {
+        Json(json!({ "id": "a-1" })).into_response()
+    } else {
+        StatusCode::UNAUTHORIZED.into_response()
+    }
+}
+
+/// The commands of a starter's README, with the variables that it exports.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_readme_of_a_starter_uploads_and_activates_it() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let service = format!("http://{}", listener.local_addr().unwrap());
+    let router = Router::new().route("/account", get(account));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+
+    let app = TestApp::on_a_socket_over(|config| {
+        config.providers.allow_insecure = true;
+        config.components.compile_limit = Duration::from_secs(600);
+    })
+    .await;
+    let within = tempfile::tempdir().unwrap();
+    let folder = begun(Slot::Messaging, "rust", within.path());
+    fs::write(folder.join("acme-messaging.wasm"), in_rust(Slot::Messaging)).unwrap();
+    let readme = fs::read_to_string(folder.join("README.md")).unwrap();
+    let (_, program) = readme.split_once("```sh\n").unwrap();
+    let (program, _) = program.split_once("```").unwrap();
+
+    let activate = async |key: &str| {
+        let values = [
+            ("HOLDFAST_URL", app.url()),
+            ("HOLDFAST_TOKEN", app.token("owner")),
+            ("SERVICE_URL", service.clone()),
+            ("SERVICE_KEY", key.to_owned()),
+            ("SERVICE_NUMBER", "+15125550100".to_owned()),
+        ];
+        let exported = |name: &str| readme.contains(&format!(" {name}="));
+        assert!(values.iter().all(|(name, _)| exported(name)), "{readme}");
+
+        let mut bash = tokio::process::Command::new("bash");
+        bash.args(["-c", program]).current_dir(&folder).envs(values);
+        let output = bash.output().await.unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        (output.status.success(), said)
+    };
+
+    // The plugin is asked before it is activated.
+    let (activated, said) = activate("another-key").await;
+    assert!(
+        !activated && said.contains("the vendor does not accept api_key"),
+        "{said}"
+    );
+    assert_eq!(app.count("component_activation").await, 0);
+
+    let (activated, said) = activate("the-key").await;
+    assert!(activated, "{said}");
+    assert_eq!(app.count("component_activation").await, 1);
 }
 
 /// Uploads the plugin as an organization's own provider, then takes a template and an envelope
@@ -218,7 +358,7 @@ async fn signs_a_contract(bytes: Vec<u8>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_scaffolded_rust_plugin_builds_and_signs() {
-    let bytes = in_rust();
+    let bytes = in_rust(Slot::Signing);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("acme-sign.wasm");
     let script = folder.path().join("far-end.json");
@@ -292,15 +432,15 @@ async fn a_scaffolded_rust_plugin_builds_and_signs() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_scaffolded_javascript_plugin_builds_and_signs() {
-    let bytes = in_javascript();
-    as_written(bytes.clone()).await;
+    let bytes = in_javascript(Slot::Signing);
+    as_written(Slot::Signing, bytes.clone()).await;
     signs_a_contract(bytes).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_scaffolded_python_plugin_builds_and_signs() {
-    let bytes = in_python();
-    as_written(bytes.clone()).await;
+    let bytes = in_python(Slot::Signing);
+    as_written(Slot::Signing, bytes.clone()).await;
     let vendor = ExampleSign::start().await;
     let components = node_with(plugin(bytes));
     let made = components
@@ -317,6 +457,13 @@ async fn a_scaffolded_python_plugin_builds_and_signs() {
     assert_eq!(made.template_id, "t-1");
 
     assert_eq!(vendor.document(), CONTRACT);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scaffolded_go_plugin_builds_and_signs() {
+    let bytes = in_go();
+    as_written(Slot::Signing, bytes.clone()).await;
+    signs_a_contract(bytes).await;
 }
 
 /// Returns the resources of an instance that may connect only to this vendor.
@@ -359,7 +506,7 @@ fn lease(base_url: &str, key: &str) -> ProviderLease {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plugins_fetch_obeys_the_egress_policy() {
     let vendor = ExampleSign::start().await;
-    let components = node_with(plugin(in_javascript()));
+    let components = node_with(plugin(in_javascript(Slot::Signing)));
     let plugin = components.signing(None, "bad");
     let read = async |base_url: &str, key: &str| match plugin
         .read_submission(lease(base_url, key), "s-9")
@@ -402,7 +549,7 @@ async fn a_plugins_fetch_obeys_the_egress_policy() {
 #[test]
 fn scaffolding_a_plugin_overwrites_no_folder() {
     let within = tempfile::tempdir().unwrap();
-    let folder = begun("rust", within.path());
+    let folder = begun(Slot::Signing, "rust", within.path());
     let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
     assert!(manifest.contains("name = \"acme-sign\""), "{manifest}");
 
@@ -439,12 +586,26 @@ fn only_a_core_module_is_encoded_as_a_component() {
     let (module, component) = (within.path().join("a.wasm"), within.path().join("b.wasm"));
     fs::write(&module, "no module").unwrap();
     let (module, to) = (module.to_str().unwrap(), component.to_str().unwrap());
-    let (encoded, said) = holdfast(&["component", "encode", module, to]);
-    assert!(
-        !encoded && said.contains("is no module of a component"),
-        "{said}"
-    );
-    assert!(!component.exists());
+    let plain: &[&str] = &["component", "encode", module, to];
+    let of_a_slot: &[&str] = &[
+        "component",
+        "encode",
+        "--slot",
+        "provider.signing",
+        module,
+        to,
+    ];
+    for arguments in [plain, of_a_slot] {
+        let (encoded, said) = holdfast(arguments);
+        assert!(
+            !encoded && said.contains("is no module of a component"),
+            "{said}"
+        );
+        assert!(!component.exists());
+    }
+
+    let (encoded, said) = holdfast(&["component", "encode", "--slot", "nothing", module, to]);
+    assert!(!encoded && said.contains("unknown slot"), "{said}");
 }
 
 /// The built-in plugins have test scripts too.

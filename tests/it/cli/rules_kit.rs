@@ -512,7 +512,7 @@ fn funding_rules_are_declared_from_a_starter() {
     ];
     let (made, told) = holdfast(&new);
     assert!(
-        !made && told.contains("rules.control is not declared in a file"),
+        !made && told.contains("rules.control has no starter in toml, and has one in: rust"),
         "{told}"
     );
 }
@@ -794,7 +794,7 @@ fn starters_contain_all_source_files() {
         folder.to_str().unwrap(),
     ]);
     assert!(
-        !begun && told.contains("rules are written in Rust"),
+        !begun && told.contains("rules.control has no starter in js, and has one in: rust"),
         "{told}"
     );
 }

@@ -282,7 +282,7 @@ async fn lifecycle_rules_that_are_too_slow_for_a_transaction_are_refused() {
         reasons[0]["message"]
             .as_str()
             .unwrap()
-            .contains("exceeded its deadline"),
+            .contains("used up its fuel; the limit `components.limits.\"rules.lifecycle\".fuel` is 1000000 units"),
         "{reasons}"
     );
 }

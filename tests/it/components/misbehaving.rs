@@ -154,12 +154,21 @@ async fn each_misbehaviour_fails_its_own_call_with_a_named_reason() {
     for (behaviour, reason) in [
         ("well", "worked"),
         ("ok", "worked"),
-        ("loop", "exceeded its deadline"),
-        ("memory", "exceeded its memory limit"),
+        (
+            "loop",
+            "of processor time on this machine; the limit `components.limits.\"provider.signing\".cpu` is 200 ms",
+        ),
+        (
+            "memory",
+            "the limit `components.limits.\"provider.signing\".memory_bytes` is 100663296",
+        ),
         ("recursion", "trapped"),
         ("trap", "trapped"),
         ("output", "gave an unusable answer"),
-        ("host-calls", "exceeded its limit of host calls"),
+        (
+            "host-calls",
+            "the limit `components.limits.\"provider.signing\".host_calls` is 2000",
+        ),
         ("requests", "more than 16 requests in one call"),
         (
             "forbidden-host",
@@ -565,7 +574,7 @@ async fn every_function_of_a_world_is_called_before_a_component_is_admitted() {
 
         let function = function.split_once('#').unwrap().1;
         assert!(
-            reasons.contains(function) && reasons.contains("exceeded its deadline"),
+            reasons.contains(function) && reasons.contains("; the limit `components.limits."),
             "{reasons}"
         );
     }

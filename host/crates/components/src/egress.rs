@@ -14,6 +14,7 @@ use bytes::Bytes;
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt as _, TryStreamExt as _};
 use prometheus_client::metrics::gauge::Gauge;
+use serde::Deserialize;
 use tracing::Instrument as _;
 use tracing::field::Empty;
 use url::Url;
@@ -38,7 +39,26 @@ pub(super) const BLOB_LIMIT: usize = 64 * 1024 * 1024;
 const PIECE: usize = 48 * 1024;
 
 /// Function that replaces the external service in tests of plugins.
-pub type FarEnd = Arc<dyn Fn(http::Request<Bytes>) -> http::Response<Bytes> + Send + Sync>;
+pub type FarEnd = Arc<
+    dyn Fn(http::Request<Bytes>) -> Result<http::Response<Bytes>, NetworkFailure> + Send + Sync,
+>;
+
+/// Failure of a request that gets no response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NetworkFailure {
+    Timeout,
+    Unreachable,
+}
+
+impl From<NetworkFailure> for HttpError {
+    fn from(failure: NetworkFailure) -> Self {
+        match failure {
+            NetworkFailure::Timeout => Self::Timeout,
+            NetworkFailure::Unreachable => Self::Unreachable("the connection was refused".into()),
+        }
+    }
+}
 
 /// Network access of one provider instance.
 #[derive(Clone)]
@@ -239,7 +259,7 @@ impl NetworkAccess {
                 let asked = asked
                     .body(body.concat().into())
                     .map_err(|error| HttpError::InvalidRequest(error.to_string()))?;
-                let (head, body) = far_end(asked).into_parts();
+                let (head, body) = far_end(asked)?.into_parts();
 
                 Ok(IncomingResponse {
                     status: head.status,

@@ -140,7 +140,7 @@ impl FarEndScript {
             settings: Arc::new(self.settings.clone()),
             secrets: Arc::new(secrets.collect()),
             egress: NetworkAccess::scripted(
-                Arc::new(move |request| far_end.answer(&request)),
+                Arc::new(move |request| Ok(far_end.answer(&request))),
                 &self.host().unwrap_or_default(),
             ),
             // A script can set the time, because vendors sign requests and callbacks with it.
@@ -422,7 +422,7 @@ async fn answer<P: ProviderCalls + ComponentWorld>(
     let lent = LentResources::new(lease, limits, None);
     let (mut store, watch) = provider_store(&active.engine, limits, None, None, lent);
     let told = |error: wasmtime::Error| {
-        let error = ComponentError::from_call(&active.identity, &error);
+        let error = ComponentError::from_call(&active.identity, limits, &error);
         format!("no answer: {}", error.kind)
     };
 
@@ -447,7 +447,12 @@ async fn answer<P: ProviderCalls + ComponentWorld>(
     let run = watch.run(function.call_async(&mut store, &parameters, &mut results));
     match tokio::time::timeout(limits.deadline, run).await {
         Ok(ended) => ended.map_err(told)?,
-        Err(_) => return Err(format!("no answer within {:?}", limits.deadline)),
+        Err(_) => {
+            return Err(format!(
+                "no answer: {}",
+                limits.past_deadline(limits.deadline)
+            ));
+        }
     }
 
     match results.first() {

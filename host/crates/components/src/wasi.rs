@@ -404,7 +404,8 @@ mod tests {
     fn outbound() -> OutboundRequest {
         let secrets = [("api_key", "k-1"), ("other", "{{secret:api_key}}")];
         let secrets = secrets.map(|(name, text)| (name.to_owned(), SecretText::new(text)));
-        let egress = NetworkAccess::scripted(Arc::new(|_| http::Response::default()), "far-end");
+        let egress =
+            NetworkAccess::scripted(Arc::new(|_| Ok(http::Response::default())), "far-end");
         let secrets = Arc::new(BTreeMap::from(secrets));
         OutboundRequest::new("test".into(), egress, secrets, 2)
     }

@@ -176,7 +176,7 @@ pub struct ConformanceResult {
     /// Peak fuel consumption of a single vector; null for providers, which are limited by time.
     #[serde(default)]
     pub fuel: Option<u64>,
-    /// Duration of the slowest vector, in microseconds.
+    /// Processor time of the slowest vector on the machine of the examination, in microseconds.
     pub slowest_us: u64,
     /// Functions that were called and never succeeded, because the simulated external service
     /// does not answer like the provider's own. Their success path is untested. Null for

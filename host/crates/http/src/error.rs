@@ -311,7 +311,7 @@ impl From<ServiceError> for HttpError {
                 .with_details(json!({ "reason": reason }))
             }
             ServiceError::Component(ComponentError {
-                kind: CallFailure::Timeout | CallFailure::Memory(_),
+                kind: CallFailure::Timeout(_) | CallFailure::Memory(_),
                 ..
             }) => {
                 let message = "The rules or another component of this call need more time or memory than a call has; \
@@ -397,13 +397,14 @@ mod tests {
     /// Any other failure of a component is an internal error.
     #[test]
     fn resource_exhaustion_is_attributed_to_the_document() {
-        assert_eq!(status(CallFailure::Timeout, true), 422);
+        let late = || CallFailure::Timeout("took 21000 ms".into());
+        assert_eq!(status(late(), true), 422);
         assert_eq!(status(CallFailure::Trap("stack".into()), true), 422);
         assert_eq!(status(CallFailure::Memory("512 MiB".into()), true), 422);
         assert_eq!(status(CallFailure::Link("missing".into()), true), 500);
         assert_eq!(status(CallFailure::Busy, true), 503);
         assert_eq!(status(CallFailure::Absent("compiling".into()), false), 503);
-        assert_eq!(status(CallFailure::Timeout, false), 503);
+        assert_eq!(status(late(), false), 503);
         assert_eq!(status(CallFailure::Memory("2 MiB".into()), false), 503);
         assert_eq!(status(CallFailure::Trap("stack".into()), false), 500);
     }

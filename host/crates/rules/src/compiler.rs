@@ -9,9 +9,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
+use std::pin::pin;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -19,9 +20,10 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::process::Command;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::confinement::{ConfinementReach, ProcessConfinement};
+use super::confinement::{self, ConfinementReach, ProcessConfinement};
 use super::inspection::{self, AdmissionReason, InspectedComponent};
 use super::settings::{self, MIB};
+use crate::limits::Millis;
 use holdfast_domain::component::Slot;
 use holdfast_domain::id::OrgId;
 
@@ -30,6 +32,10 @@ pub const COMMAND: &str = "compile-component";
 /// Maximum output of the child in bytes. Native code is about three times as large as the
 /// component.
 const NATIVE_LIMIT: u64 = 512 * MIB as u64;
+/// Period at which the child's processor time is read.
+const WATCH_TICK: Duration = Duration::from_millis(200);
+/// Setting of the time limit, for messages.
+const SETTING: &str = "components.compile_limit";
 
 /// Compiler that works on one component at a time. Owners take turns.
 pub struct ComponentCompiler {
@@ -75,7 +81,7 @@ pub enum CompileError {
 }
 
 impl ComponentCompiler {
-    /// Creates a compiler with a time limit. Without `program`, the child runs this program.
+    /// Creates a compiler with a limit of the child's processor time. Without `program`, the child runs this program.
     pub fn new(program: Option<PathBuf>, limit: Duration) -> Self {
         Self {
             program,
@@ -151,6 +157,7 @@ impl ComponentCompiler {
             return Err(std::io::Error::other("a pipe is missing").into());
         };
 
+        let mut watch = ChildWatch::new(child.id(), self.limit);
         let work = async {
             let told = async {
                 // The child can refuse before it has read everything; its report has the reason.
@@ -174,23 +181,86 @@ impl ComponentCompiler {
 
         let over =
             |what: String| CompileError::Refused(vec![AdmissionReason::new("over_limit", what)]);
-        let ((line, native), status) = match tokio::time::timeout(self.limit, work).await {
-            Ok(done) => done?,
-            Err(_) => {
-                return Err(over(format!(
-                    "compiling it takes longer than {} s",
-                    self.limit.as_secs()
-                )));
+        let mut work = pin!(work);
+        let ((line, native), status) = loop {
+            match tokio::time::timeout(WATCH_TICK, &mut work).await {
+                Ok(done) => break done?,
+                Err(_) => watch.look().map_err(over)?,
             }
         };
+
         match serde_json::from_slice(&line) {
             Ok(CompilerAnswer::Refused(reasons)) => Err(CompileError::Refused(reasons)),
             Ok(CompilerAnswer::Compiled(inspected)) if status.success() => Ok((inspected, native)),
-            _ => Err(over(
-                "compiling it takes more memory or processor time than a component may".into(),
-            )),
+            _ => Err(over(format!(
+                "the compiler ended without a result after {} of processor time on this machine; compiling a component \
+                 may take {} MiB of memory",
+                Millis(watch.used),
+                confinement::MEMORY / MIB as u64
+            ))),
         }
     }
+}
+
+/// Processor time of the child. Only its own work counts: it runs on idle processors, so on a busy
+/// machine it waits most of the time.
+struct ChildWatch {
+    process: Option<u32>,
+    limit: Duration,
+    used: Duration,
+    /// Time at which it was last seen to have worked.
+    worked_at: Instant,
+}
+
+impl ChildWatch {
+    fn new(process: Option<u32>, limit: Duration) -> Self {
+        Self {
+            process,
+            limit,
+            used: Duration::ZERO,
+            worked_at: Instant::now(),
+        }
+    }
+
+    /// Reads the child's processor time. Fails with a message above the limit, and if the child has not worked for as
+    /// long as the limit.
+    fn look(&mut self) -> Result<(), String> {
+        let used = self.process.and_then(processor_time).unwrap_or(self.used);
+        if used > self.used {
+            self.worked_at = Instant::now();
+        }
+
+        self.used = used;
+        let limit = format!("the limit `{SETTING}` is {}", Millis(self.limit));
+        if used > self.limit {
+            let used = Millis(used);
+            return Err(format!(
+                "compiling it took {used} of processor time on this machine; {limit}"
+            ));
+        }
+
+        // A child that waits for something would keep its turn forever.
+        let idle = self.worked_at.elapsed();
+        if idle > self.limit {
+            let (idle, used) = (Millis(idle), Millis(used));
+            return Err(format!(
+                "the compiler has not run for {idle} on this machine, after {used} of processor time; {limit}"
+            ));
+        }
+
+        Ok(())
+    }
+}
+
+/// Returns the processor time of a process (proc_pid_stat(5)).
+fn processor_time(process: u32) -> Option<Duration> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name of the program is in parentheses and can contain spaces.
+    let (_, fields) = text.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace().skip(11);
+    let (user, system): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    // Linux reports hundredths of a second on every architecture (time(7)).
+    Some(Duration::from_millis((user + system) * 10))
 }
 
 /// Runs the child: confines the process, reads a component, writes the report and native code.
@@ -273,4 +343,66 @@ fn compiled(
         })?;
 
     Ok((inspected, native))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    /// Compiles with a program in place of the compiler, and returns the reason of the refusal.
+    async fn refused(script: &str, limit: Duration) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("compiler");
+        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let compiler = ComponentCompiler::new(Some(program), limit);
+        match compiler.compile(Bytes::from_static(b"component")).await {
+            Err(CompileError::Refused(reasons)) => {
+                assert_eq!(reasons[0].code, "over_limit");
+                reasons[0].message.clone()
+            }
+            Err(CompileError::Io(error)) => panic!("{error}"),
+            Ok(_) => panic!("it compiled"),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_processor_time_of_the_compiler_is_limited() {
+        let message = refused("while :; do :; done", Duration::from_millis(300)).await;
+        let (used, limit) = message.split_once("; ").unwrap();
+        assert!(used.starts_with("compiling it took "), "{message}");
+        assert!(
+            used.ends_with(" ms of processor time on this machine"),
+            "{message}"
+        );
+        assert_eq!(limit, "the limit `components.compile_limit` is 300 ms");
+    }
+
+    /// The program waits longer than its limit in all, and works in between.
+    #[tokio::test]
+    async fn a_compiler_that_waits_for_a_processor_keeps_its_turn() {
+        let works = "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done";
+        let script = format!("sleep 0.6; {works}; sleep 0.6; {works}; sleep 0.6");
+        let message = refused(&script, Duration::from_secs(1)).await;
+        assert!(
+            message.starts_with("the compiler ended without a result after "),
+            "{message}"
+        );
+        assert!(message.contains("may take 4096 MiB of memory"), "{message}");
+    }
+
+    #[tokio::test]
+    async fn a_compiler_that_does_not_run_is_ended() {
+        let message = refused("exec sleep 60", Duration::from_millis(500)).await;
+        assert!(
+            message.starts_with("the compiler has not run for "),
+            "{message}"
+        );
+        assert!(
+            message.ends_with("the limit `components.compile_limit` is 500 ms"),
+            "{message}"
+        );
+    }
 }

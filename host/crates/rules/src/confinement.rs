@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::settings::MIB;
 
 /// Memory limit in bytes. A component of 18 MB takes a tenth of it.
-const MEMORY: u64 = 4096 * MIB as u64;
+pub(super) const MEMORY: u64 = 4096 * MIB as u64;
 /// Limit of processor time in seconds. The parent enforces a timeout; this limit ends a child
 /// that has lost its parent.
 const CPU_SECONDS: u64 = 900;

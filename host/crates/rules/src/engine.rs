@@ -128,7 +128,7 @@ impl ResourceLimiter for CpuMeter {
         let all = self.memory + desired.saturating_sub(current);
         // With `Ok(false)` the component would see a failed allocation and could go on.
         if all > self.most_memory {
-            return Err(TooMuchMemory(all).into());
+            return Err(TooMuchMemory::Bytes(all).into());
         }
 
         if let Some(reservation) = &mut self.reservation {
@@ -151,7 +151,7 @@ impl ResourceLimiter for CpuMeter {
     ) -> wasmtime::Result<bool> {
         let all = self.table_elements + desired.saturating_sub(current);
         if all > TABLE_ELEMENTS {
-            return Err(TooMuchMemory(all).into());
+            return Err(TooMuchMemory::TableElements(all).into());
         }
         self.table_elements = all;
         Ok(true)
@@ -176,8 +176,14 @@ impl ResourceLimiter for CpuMeter {
 
 /// Error: a call has reached its memory limit.
 #[derive(Debug, thiserror::Error)]
-#[error("{0} bytes or table elements in all")]
-pub struct TooMuchMemory(usize);
+pub enum TooMuchMemory {
+    /// All linear memories together.
+    #[error("{0} bytes in all")]
+    Bytes(usize),
+    /// All tables together.
+    #[error("{0} elements of all tables, of {TABLE_ELEMENTS}")]
+    TableElements(usize),
+}
 
 /// Creates a store for one call of a rules or documents component on the present thread. Besides
 /// fuel, the processor time of the thread is limited: fuel does not count the bytes that a
@@ -197,7 +203,7 @@ pub fn fueled_store(
     );
 
     let (began, mut worked) = (Instant::now(), None);
-    let (deadline, cpu) = (limits.deadline, limits.cpu);
+    let most = limits.clone();
     store.limiter(|limited| &mut limited.limits);
     // Fuel covers the work of the component. Its answer takes memory of the host, which needs another limit.
     store.set_hostcall_fuel(limits.output);
@@ -205,14 +211,18 @@ pub fn fueled_store(
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(move |_| {
         let now = thread_time();
-        let since = *worked.get_or_insert(now);
+        let used = now.saturating_sub(*worked.get_or_insert(now));
+        if used > most.cpu {
+            return Err(most.out_of_processor_time(used).into());
+        }
+
         // Wall time is limited as well, because the caller may hold a transaction meanwhile.
-        let over = began.elapsed() > deadline || now.saturating_sub(since) > cpu;
-        Ok(if over {
-            UpdateDeadline::Interrupt
-        } else {
-            UpdateDeadline::Continue(1)
-        })
+        let took = began.elapsed();
+        if took > most.deadline {
+            return Err(most.past_deadline(took).into());
+        }
+
+        Ok(UpdateDeadline::Continue(1))
     });
 
     Ok(store)
@@ -245,24 +255,25 @@ pub fn provider_store<T: Send + 'static>(
     store.set_hostcall_fuel(limits.output);
     store.set_epoch_deadline(1);
     let watch = CallWatch::new(slice);
-    let (watching, most) = (watch.clone(), limits.cpu);
+    let (watching, most) = (watch.clone(), limits.clone());
     store.epoch_deadline_callback(move |_| {
-        Ok(if watching.shows() > most {
-            UpdateDeadline::Interrupt
-        } else {
-            let watch = watching.clone();
-            let turn = async move {
-                // Moves the task to the back of the queue, which wasmtime's own yield does not.
-                tokio::task::yield_now().await;
-                // An organization that has used up its time waits here, while others run.
-                if let Some(slice) = &watch.slice {
-                    slice.open(EPOCH_TICK).await;
-                    watch.held().reserved = EPOCH_TICK;
-                }
-            };
+        let used = watching.shows();
+        if used > most.cpu {
+            return Err(most.out_of_processor_time(used).into());
+        }
 
-            UpdateDeadline::YieldCustom(1, Box::pin(turn))
-        })
+        let watch = watching.clone();
+        let turn = async move {
+            // Moves the task to the back of the queue, which wasmtime's own yield does not.
+            tokio::task::yield_now().await;
+            // An organization that has used up its time waits here, while others run.
+            if let Some(slice) = &watch.slice {
+                slice.open(EPOCH_TICK).await;
+                watch.held().reserved = EPOCH_TICK;
+            }
+        };
+
+        Ok(UpdateDeadline::YieldCustom(1, Box::pin(turn)))
     });
 
     (store, watch)
@@ -293,7 +304,8 @@ pub fn thread_time() -> Duration {
 }
 
 impl CallWatch {
-    fn new(slice: Option<Arc<TimeSlice>>) -> Self {
+    /// Creates a stopwatch that shows 0.
+    pub fn new(slice: Option<Arc<TimeSlice>>) -> Self {
         Self {
             held: Arc::default(),
             slice,
@@ -304,7 +316,8 @@ impl CallWatch {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn shows(&self) -> Duration {
+    /// Returns the processor time so far.
+    pub fn shows(&self) -> Duration {
         let held = self.held();
         let now = |since: Duration| thread_time().saturating_sub(since);
         held.before + held.since.map_or(Duration::ZERO, now)

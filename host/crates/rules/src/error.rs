@@ -2,6 +2,7 @@
 
 use super::engine::TooMuchMemory;
 use super::gate::ShareInUse;
+use crate::limits::{CallLimits, TooMuchTime};
 use crate::metrics::ComponentMeter;
 use holdfast_domain::component::ComponentIdentity;
 
@@ -35,9 +36,9 @@ pub struct ComponentError {
 /// Kind of a failed call.
 #[derive(Debug, thiserror::Error)]
 pub enum CallFailure {
-    /// The call used up its fuel, or exceeded its processor time or deadline.
-    #[error("exceeded its deadline")]
-    Timeout,
+    /// The call used up its fuel, or exceeded its processor time or deadline. Names the limit.
+    #[error("{0}")]
+    Timeout(String),
     /// The component panicked, failed to allocate, or overflowed its stack.
     #[error("trapped: {0}")]
     Trap(String),
@@ -45,8 +46,8 @@ pub enum CallFailure {
     #[error("exceeded its memory limit: {0}")]
     Memory(String),
     /// The component made more host calls than its slot allows.
-    #[error("exceeded its limit of host calls")]
-    HostCalls,
+    #[error("exceeded its limit of host calls: {0}")]
+    HostCalls(String),
     /// The share of instances, memory or time is in use. Not a fault of the component.
     #[error("its share of this node is in use")]
     Busy,
@@ -112,7 +113,7 @@ impl ComponentError {
     pub fn on_document(mut self) -> Self {
         self.by_document = matches!(
             self.kind,
-            CallFailure::Timeout | CallFailure::Trap(_) | CallFailure::Memory(_)
+            CallFailure::Timeout(_) | CallFailure::Trap(_) | CallFailure::Memory(_)
         );
         self
     }
@@ -128,28 +129,52 @@ impl ComponentError {
         self
     }
 
-    /// Classifies a wasmtime error as a [`CallFailure`].
-    pub fn from_call(identity: &ComponentIdentity, error: &wasmtime::Error) -> Self {
+    /// Classifies a wasmtime error as a [`CallFailure`]. Failures by a limit name its setting.
+    pub fn from_call(
+        identity: &ComponentIdentity,
+        limits: &CallLimits,
+        error: &wasmtime::Error,
+    ) -> Self {
         use wasmtime::{PoolConcurrencyLimitError, Trap};
+
+        if let Some(spent) = error.downcast_ref::<TooMuchTime>() {
+            return Self::new(identity, CallFailure::Timeout(spent.to_string()));
+        }
+        if let Some(memory) = error.downcast_ref::<TooMuchMemory>() {
+            let why = match memory {
+                TooMuchMemory::Bytes(_) => {
+                    let limit = limits.named("memory_bytes", limits.memory);
+                    format!("{memory}; {limit}")
+                }
+                // No setting changes it, because the pool of tables has a fixed size.
+                TooMuchMemory::TableElements(_) => memory.to_string(),
+            };
+            return Self::new(identity, CallFailure::Memory(why));
+        }
 
         let text = format!("{error:#}");
         let kind = match error.downcast_ref::<Trap>() {
-            Some(Trap::Interrupt | Trap::OutOfFuel) => CallFailure::Timeout,
+            Some(Trap::OutOfFuel) => {
+                let limit = limits.named("fuel", format_args!("{} units", limits.fuel));
+                CallFailure::Timeout(format!("used up its fuel; {limit}"))
+            }
             Some(trap) => CallFailure::Trap(trap.to_string()),
-            None if error.is::<TooManyHostCalls>() => CallFailure::HostCalls,
+            None if error.is::<TooManyHostCalls>() => {
+                CallFailure::HostCalls(limits.named("host_calls", limits.host_calls))
+            }
             None if error
                 .downcast_ref::<RoomFailure>()
                 .is_some_and(|room| room.disk_full) =>
             {
                 CallFailure::DiskFull
             }
-            None if error.is::<TooMuchMemory>() => CallFailure::Memory(text),
             None if error.is::<ShareInUse>() || error.is::<PoolConcurrencyLimitError>() => {
                 CallFailure::Busy
             }
             // Wasmtime's `HostcallFuelExhausted` is private, so only its text identifies it.
             None if text.contains("fuel allocated for hostcalls") => {
-                CallFailure::Answer("it is larger than its slot allows".into())
+                let limit = limits.named("output_bytes", limits.output);
+                CallFailure::Answer(format!("it is larger than its slot allows; {limit}"))
             }
             None => CallFailure::Link(text),
         };
@@ -163,6 +188,8 @@ mod tests {
     use wasmtime::Trap;
 
     use super::*;
+    use crate::limits::AllLimits;
+    use holdfast_domain::component::Slot;
 
     /// The cause is found below the context that callers add to an error.
     #[test]
@@ -176,12 +203,35 @@ mod tests {
             version: "1.0.0".into(),
             sha256: String::new(),
         };
+        let limits = AllLimits::default().of(Slot::Lifecycle);
+        let spent = limits.out_of_processor_time(limits.cpu);
         for (error, expected) in [
-            (Trap::Interrupt.into(), "exceeded its deadline"),
-            (Trap::OutOfFuel.into(), "exceeded its deadline"),
+            (
+                spent.into(),
+                "took 20 ms of processor time on this machine; the limit \
+                 `components.limits.\"rules.lifecycle\".cpu` is 20 ms",
+            ),
+            (
+                Trap::OutOfFuel.into(),
+                "used up its fuel; the limit \
+                 `components.limits.\"rules.lifecycle\".fuel` is 1000000 units",
+            ),
             (Trap::StackOverflow.into(), "trapped: "),
             (Trap::UnreachableCodeReached.into(), "trapped: "),
-            (TooManyHostCalls.into(), "exceeded its limit of host calls"),
+            (
+                TooManyHostCalls.into(),
+                "exceeded its limit of host calls: the limit \
+                 `components.limits.\"rules.lifecycle\".host_calls` is 0",
+            ),
+            (
+                TooMuchMemory::Bytes(12_582_913).into(),
+                "exceeded its memory limit: 12582913 bytes in all; the limit \
+                 `components.limits.\"rules.lifecycle\".memory_bytes` is 12582912",
+            ),
+            (
+                TooMuchMemory::TableElements(100_001).into(),
+                "exceeded its memory limit: 100001 elements of all tables, of 100000",
+            ),
             (ShareInUse.into(), "its share of this node is in use"),
             (room(true).into(), "the disk of the provider is full"),
             (room(false).into(), "does not fit its slot: "),
@@ -189,7 +239,7 @@ mod tests {
         ] {
             let error: wasmtime::Error = error;
             let error = error.context("calling the component");
-            let kind = ComponentError::from_call(&identity, &error)
+            let kind = ComponentError::from_call(&identity, &limits, &error)
                 .kind
                 .to_string();
             assert!(kind.starts_with(expected), "{kind}");

@@ -1,6 +1,7 @@
 //! Resource limits of one call of a component, by slot.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -13,6 +14,8 @@ const MIB: usize = 1024 * 1024;
 /// Resource limits of one call, and of concurrent calls.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallLimits {
+    /// Slot that they are for, which is a part of their settings' names.
+    pub slot: Slot,
     /// Linear memory, in bytes.
     pub memory: usize,
     /// Wasmtime's fuel, a deterministic measure of work; rules only.
@@ -49,7 +52,7 @@ pub struct LimitSettings {
     #[serde(deserialize_with = "some_duration")]
     #[schemars(with = "Option<String>")]
     deadline: Option<Duration>,
-    /// CPU time of one call; providers only.
+    /// CPU time of one call.
     #[serde(deserialize_with = "some_duration")]
     #[schemars(with = "Option<String>")]
     cpu: Option<Duration>,
@@ -98,6 +101,7 @@ impl Default for AllLimits {
 /// pages about 5e9.
 fn defaults(slot: Slot) -> CallLimits {
     let rules = CallLimits {
+        slot,
         memory: 12 * MIB,
         fuel: 10_000_000,
         deadline: Duration::from_secs(2),
@@ -132,6 +136,7 @@ fn defaults(slot: Slot) -> CallLimits {
         },
         Slot::Signing | Slot::Payment | Slot::Kba | Slot::Messaging | Slot::Conversion => {
             CallLimits {
+                slot,
                 memory: 96 * MIB,
                 // Providers wait for a network, so processor time limits them and not fuel.
                 fuel: 0,
@@ -170,6 +175,46 @@ fn most(slot: Slot) -> CallLimits {
                 ..most
             }
         }
+    }
+}
+
+impl CallLimits {
+    /// Returns a limit by the name of its setting, for messages about a call that reached it.
+    pub fn named(&self, setting: &str, most: impl fmt::Display) -> String {
+        let slot = self.slot;
+        format!("the limit `components.limits.\"{slot}\".{setting}` is {most}")
+    }
+
+    /// Describes a call that used up its processor time.
+    pub fn out_of_processor_time(&self, used: Duration) -> TooMuchTime {
+        let limit = self.named("cpu", Millis(self.cpu));
+        TooMuchTime(format!(
+            "took {} of processor time on this machine; {limit}",
+            Millis(used)
+        ))
+    }
+
+    /// Describes a call that did not end before its deadline.
+    pub fn past_deadline(&self, took: Duration) -> TooMuchTime {
+        let limit = self.named("deadline", Millis(self.deadline));
+        TooMuchTime(format!(
+            "took {} on this machine, with the time that it waited; {limit}",
+            Millis(took)
+        ))
+    }
+}
+
+/// Error: a call has used up its time. Names the limit.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct TooMuchTime(String);
+
+/// Duration in milliseconds, for messages.
+pub struct Millis(pub Duration);
+
+impl fmt::Display for Millis {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} ms", self.0.as_millis())
     }
 }
 
@@ -278,6 +323,25 @@ mod tests {
         assert_eq!(signing.host_calls, 10);
         assert_eq!(signing.memory, defaults(Slot::Signing).memory);
         assert_eq!(all.of(Slot::Compliance), defaults(Slot::Compliance));
+    }
+
+    /// A message has the setting that an operator can change, with the value that was in force.
+    #[test]
+    fn a_call_that_took_too_long_names_its_limit() {
+        let all = read("[\"provider.payment\"]\ncpu = \"300ms\"").unwrap();
+        let limits = all.of(Slot::Payment);
+        assert_eq!(
+            limits
+                .out_of_processor_time(Duration::from_millis(312))
+                .to_string(),
+            "took 312 ms of processor time on this machine; the limit \
+             `components.limits.\"provider.payment\".cpu` is 300 ms"
+        );
+        assert_eq!(
+            limits.past_deadline(Duration::from_secs(60)).to_string(),
+            "took 60000 ms on this machine, with the time that it waited; the limit \
+             `components.limits.\"provider.payment\".deadline` is 60000 ms"
+        );
     }
 
     #[test]

@@ -391,7 +391,8 @@ impl ContractProbe<'_> {
             used.fuel = self.limits.fuel.saturating_sub(store.get_fuel()?);
             result
         });
-        let result = result.map_err(|error| ComponentError::from_call(self.identity, &error));
+        let result =
+            result.map_err(|error| ComponentError::from_call(self.identity, self.limits, &error));
 
         (result, used)
     }

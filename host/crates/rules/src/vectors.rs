@@ -3,7 +3,7 @@
 //! name the ones that it changes.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,8 +11,10 @@ use serde_json::{Map, Value, json};
 use wasm_encoder::{ComponentSection as _, CustomSection};
 use wasmparser::{Parser, Payload};
 
+use super::engine::thread_time;
 use super::inspection::AdmissionReason;
 use super::program::RulesProgram;
+use crate::limits::Millis;
 use holdfast_domain::component::Slot;
 
 /// Custom section of a component that holds its vectors as JSON.
@@ -21,7 +23,7 @@ const SECTION: &str = "holdfast:vectors";
 const MAX_VECTORS: usize = 2000;
 /// Bytes of all vectors of a component, those of earlier versions included.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
-/// Time for all vectors of a candidate.
+/// Processor time for all vectors of a candidate.
 const MAX_TIME: Duration = Duration::from_secs(30);
 /// Reasons in a refusal.
 const MAX_REASONS: usize = 20;
@@ -290,7 +292,7 @@ impl VectorSet {
     /// # Errors
     /// The vectors that do not hold.
     pub fn admit(&self, rules: &RulesProgram, before: &Self) -> Result<(), Vec<AdmissionReason>> {
-        let began = Instant::now();
+        let began = thread_time();
         let mut reasons = Vec::new();
         let own = self.vectors.iter().map(|vector| (vector, ""));
 
@@ -299,9 +301,9 @@ impl VectorSet {
             (vector, advice)
         });
         for (vector, advice) in own.chain(earlier) {
-            if began.elapsed() > MAX_TIME {
-                let what = format!("its vectors take longer than {} s", MAX_TIME.as_secs());
-                reasons.push(AdmissionReason::new("over_limit", what));
+            let used = thread_time().saturating_sub(began);
+            if used > MAX_TIME {
+                reasons.push(AdmissionReason::new("over_limit", out_of_time(used)));
                 break;
             }
 
@@ -362,6 +364,14 @@ impl VectorSet {
         let earlier = before.vectors.iter();
         earlier.filter(move |vector| !changed.contains(&vector.name))
     }
+}
+
+/// Describes vectors that used up their time.
+fn out_of_time(used: Duration) -> String {
+    let (used, most) = (Millis(used), Millis(MAX_TIME));
+    format!(
+        "its vectors took {used} of processor time on this machine; all vectors of a component have {most}"
+    )
 }
 
 impl RulesVector {
@@ -461,6 +471,14 @@ fn compare(path: &str, expected: &Value, answer: &Value, wrong: &mut Vec<String>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn vectors_that_take_too_long_are_told_their_processor_time() {
+        assert_eq!(
+            out_of_time(Duration::from_millis(30_100)),
+            "its vectors took 30100 ms of processor time on this machine; all vectors of a component have 30000 ms"
+        );
+    }
 
     #[test]
     fn facts_of_a_contract_are_given_by_name() {

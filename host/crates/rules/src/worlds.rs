@@ -120,6 +120,32 @@ pub fn sources(slot: Slot) -> Vec<(&'static str, &'static str)> {
     }
 }
 
+/// Adds the world of a slot to a core module, for compilers that do not know worlds.
+///
+/// # Errors
+/// The packages of this host have no such world.
+pub fn put_into(slot: Slot, module: &mut Vec<u8>) -> Result<(), String> {
+    let mut resolve = wit_parser::Resolve::default();
+    let mut packages = Vec::new();
+    for (file, text) in sources(slot) {
+        let package = resolve.push_source(file, text);
+        packages.push(package.map_err(|error| format!("{file}: {error:#}"))?);
+    }
+
+    // The slot's own package stands last.
+    let own = packages.split_off(packages.len().saturating_sub(1));
+    let world = resolve
+        .select_world(&own, Some(slot.world()))
+        .map_err(|error| format!("{error:#}"))?;
+    wit_component::embed_component_metadata(
+        module,
+        &resolve,
+        world,
+        wit_component::StringEncoding::UTF8,
+    )
+    .map_err(|error| format!("{error:#}"))
+}
+
 /// Returns the WIT package of a slot, without its version.
 pub fn package(slot: Slot) -> &'static str {
     slot.interface()

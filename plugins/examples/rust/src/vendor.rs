@@ -125,10 +125,10 @@ pub fn document(path: &str) -> Result<Blob, ProviderError> {
 
     // A storage in trouble can answer 200 with an error page, which must not be vaulted.
     if answer.body.read(0, 5) == b"%PDF-" {
-Ok(answer.body)
-} else {
-Err(ProviderError::Unreachable("the document is no PDF".into()))
-}
+        Ok(answer.body)
+    } else {
+        Err(ProviderError::Unreachable("the document is no PDF".into()))
+    }
 }
 
 fn with_request<T>(

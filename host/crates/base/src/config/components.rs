@@ -19,7 +19,7 @@ use super::{ConfigError, SecretText, duration};
 pub struct ComponentSettings {
     /// Overrides of a call's default limits, by slot.
     pub limits: BTreeMap<String, LimitSettings>,
-    /// Longest time that compiling one component may take.
+    /// Processor time that compiling one component may take.
     #[serde(deserialize_with = "duration")]
     #[schemars(with = "String")]
     pub compile_limit: Duration,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -13,15 +13,15 @@ use super::documents::CONTRACT;
 use super::{ConformanceRun, data};
 use crate::artifact::{ComponentArtifact, NativeCodeCache};
 use crate::background;
-use crate::egress::NetworkAccess;
-use crate::engine::EngineSet;
+use crate::egress::{NetworkAccess, NetworkFailure};
+use crate::engine::{CallWatch, EngineSet};
 use crate::gate::CallGate;
 use crate::inspection::AdmissionReason;
 use crate::lent::LentHost;
 use crate::providers::{
     ConversionPlugin, ConversionPre, KbaPlugin, KbaPre, MessagingPlugin, MessagingPre,
     PaymentPlugin, PaymentPre, PluginRuntime, ProviderCalls, ProviderError, SigningPlugin,
-    SigningPre, messaging, payment, signing,
+    SigningPre, conversion, kba, messaging, payment, signing,
 };
 use crate::slot::{self, ActiveComponent, ComponentHandle, ComponentWorld};
 use holdfast_base::config::SecretText;
@@ -30,6 +30,14 @@ use holdfast_domain::component::{ConformanceResult, Slot};
 
 /// Host name of the simulated external services.
 const FAR_END: &str = "far-end.invalid";
+/// Number of failures after which the examination stops. Each can use up the limits of a call.
+const ENOUGH: usize = 8;
+
+/// Personal data of the questions. Reasons are logged and shown, so they must not contain it.
+const EMAIL: &str = "buyer@example.com";
+const PHONE: &str = "+15125550142";
+const BORN: &str = "1980-02-29";
+const CODE: &str = "271828";
 
 /// Runs a provider against simulated external services that fail in many ways. For any of their
 /// responses, each call must return an error of its world, within its limits. Success cannot be
@@ -50,10 +58,12 @@ pub async fn examine_provider(
 
 /// Kind of provider, with calls of all its functions.
 trait ProviderKind: ProviderCalls + ComponentWorld {
+    /// Texts of the questions that must not be in the reason of an error.
+    const PRIVATE: &'static [&'static str] = &[];
+
     fn ask_all(
-        examination: &mut ConformanceRun,
+        examination: &mut ProviderExamination<'_>,
         plugin: &PluginRuntime<Self>,
-        far_end: &FarEnd,
     ) -> impl Future<Output = ()> + Send;
 }
 
@@ -62,30 +72,32 @@ async fn examine_kind<P: ProviderKind>(
     cache: &NativeCodeCache,
     artifact: &ComponentArtifact,
 ) -> Result<ConformanceResult, Vec<AdmissionReason>> {
-    let mut active = loaded::<P>(engines, cache, artifact).await?;
-    // A slow candidate keeps the next one waiting, so it gets less time than in service.
-    active.limits.deadline = active.limits.deadline.min(PER_QUESTION);
+    let active = loaded::<P>(engines, cache, artifact).await?;
+    let deadline = active.limits.deadline;
     // A gate of its own, so that an examination takes no permit from the calls of tenants.
     let gate = CallGate::of(Arc::new(Semaphore::new(1)));
     let plugin = PluginRuntime::<P>::new(ComponentHandle::Held(slot::ready(active)), gate);
-    let mut examination = ConformanceRun::new(&data::<ProviderVectors>(PROVIDER_VECTORS)?.version);
+    let vectors: ProviderVectors = data(PROVIDER_VECTORS)?;
+    let mut run = ConformanceRun::new(&vectors.version);
 
-    let began = Instant::now();
-    for far_end in data::<ProviderVectors>(PROVIDER_VECTORS)?.far_ends {
-        if began.elapsed() > IN_ALL {
-            let why = format!("it takes more than {IN_ALL:?} to answer");
-            return Err(vec![AdmissionReason::new("over_limit", why)]);
-        }
+    for far_end in &vectors.far_ends {
+        let mut examination = ProviderExamination {
+            run: &mut run,
+            far_end,
+            private: P::PRIVATE,
+            deadline,
+            is_stalled: false,
+        };
+        P::ask_all(&mut examination, &plugin).await;
 
-        P::ask_all(&mut examination, &plugin, &far_end).await;
-        // Each failure can take the whole deadline, so a broken candidate ends early.
-        if examination.wrong.len() >= ENOUGH {
+        // Candidates are examined one at a time, so a broken or a waiting one ends early.
+        if examination.is_stalled || run.wrong.len() >= ENOUGH {
             break;
         }
     }
 
-    examination.memory = plugin.memory_peak();
-    examination.end(false)
+    run.memory = plugin.memory_peak();
+    run.end(false)
 }
 
 /// Loads a candidate from cached native code.
@@ -107,14 +119,6 @@ pub async fn loaded<P: ComponentWorld>(
         })
 }
 
-// Candidates are examined one at a time, so one examination must not take long.
-/// Time limit of one call of a provider.
-const PER_QUESTION: Duration = Duration::from_secs(5);
-/// Time limit of the examination: after it no further service is tried.
-const IN_ALL: Duration = Duration::from_secs(60);
-/// Number of failures after which the examination stops.
-const ENOUGH: usize = 8;
-
 const PROVIDER_VECTORS: &str = include_str!("../../../../../wit/host/vectors.json");
 
 #[derive(Deserialize)]
@@ -127,7 +131,13 @@ struct ProviderVectors {
 #[derive(Clone, Deserialize)]
 struct FarEnd {
     name: String,
+    /// The request gets no response.
+    fails: Option<NetworkFailure>,
+    #[serde(default)]
     status: u16,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    #[serde(default)]
     body: String,
     /// Number of repetitions of the body.
     #[serde(default = "once")]
@@ -145,10 +155,55 @@ pub(super) fn once() -> usize {
     1
 }
 
+/// Idempotency keys that a call sent, in the order of its requests.
+#[derive(Clone, Default)]
+struct SentKeys(Arc<Mutex<Vec<String>>>);
+
+impl SentKeys {
+    /// Records the keys of a request. Vendors give the header different prefixes.
+    fn record(&self, headers: &http::HeaderMap) {
+        let keys = headers
+            .iter()
+            .filter(|(name, _)| name.as_str().contains("idempotency"))
+            .map(|(_, value)| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        let mut sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sent.extend(keys);
+    }
+
+    fn sent(&self) -> Vec<String> {
+        let sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sent.clone()
+    }
+}
+
 impl FarEnd {
-    fn lease(&self) -> LentHost {
-        let mut answer = http::Response::new(Bytes::from(self.body.repeat(self.times)));
-        *answer.status_mut() = http::StatusCode::from_u16(self.status).unwrap_or_default();
+    /// Whether the status alone says that the service has done what was asked.
+    fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    fn response(&self) -> http::Response<Bytes> {
+        let mut response = http::Response::new(Bytes::from(self.body.repeat(self.times)));
+        *response.status_mut() = http::StatusCode::from_u16(self.status).unwrap_or_default();
+        for (name, value) in &self.headers {
+            if let (Ok(name), Ok(value)) = (
+                http::HeaderName::try_from(name),
+                http::HeaderValue::try_from(value),
+            ) {
+                response.headers_mut().insert(name, value);
+            }
+        }
+
+        response
+    }
+
+    fn lease(&self, keys: SentKeys) -> LentHost {
+        let (fails, response) = (self.fails, self.response());
+        let far_end = move |request: http::Request<Bytes>| {
+            keys.record(request.headers());
+            fails.map_or_else(|| Ok(response.clone()), Err)
+        };
+
         // Plugins of different vendors read different names, so the common ones are all set.
         let settings = [
             ("base_url", format!("http://{FAR_END}")),
@@ -167,34 +222,116 @@ impl FarEnd {
             label: "conformance".into(),
             settings: Arc::new(BTreeMap::from(settings)),
             secrets: Arc::new(BTreeMap::from(secrets)),
-            egress: NetworkAccess::scripted(Arc::new(move |_| answer.clone()), FAR_END),
+            egress: NetworkAccess::scripted(Arc::new(far_end), FAR_END),
             clock: Clock::default(),
         }
     }
 }
 
-/// Records the result of a call. Success is a failure of the vector, unless `may_do` allows it.
-fn note(
-    examination: &mut ConformanceRun,
-    far_end: &FarEnd,
-    call: &str,
-    began: Instant,
-    ended: Result<(), ProviderError>,
-    may_do: bool,
-) {
-    examination.asked += 1;
-    examination.slowest = examination.slowest.max(began.elapsed());
-    let function = call.split_once(' ').map_or(call, |(function, _)| function);
-    examination.called(function, ended.is_ok());
+/// Questions to a provider beside one simulated service.
+struct ProviderExamination<'a> {
+    run: &'a mut ConformanceRun,
+    far_end: &'a FarEnd,
+    /// Texts that must not be in the reason of an error.
+    private: &'static [&'static str],
+    /// Wall-clock limit of a call.
+    deadline: Duration,
+    /// Whether a call has waited until its deadline. No further call is made then.
+    is_stalled: bool,
+}
 
-    let name = format!("{call}, and the far end {}", far_end.name);
-    // An error of the world is a good answer here. A trap or an exceeded limit is not.
-    match ended {
-        Err(ProviderError::Component(error)) if !far_end.may_break => {
-            examination.wrong(&name, &format!("no answer: {}", error.kind));
+impl ProviderExamination<'_> {
+    fn lease(&self) -> LentHost {
+        self.far_end.lease(SentKeys::default())
+    }
+
+    /// Makes a call and records its result. Success is a failure of the vector, unless `may_do` allows it.
+    async fn ask<T>(
+        &mut self,
+        call: &str,
+        may_do: bool,
+        answer: impl Future<Output = Result<T, ProviderError>>,
+    ) -> Option<T> {
+        let ended = self.measured(answer).await?;
+        self.judge(call, may_do, ended)
+    }
+
+    /// Makes a call and measures its processor time. `None` if an earlier call has waited until its deadline.
+    async fn measured<R>(&mut self, call: impl Future<Output = R>) -> Option<R> {
+        if self.is_stalled {
+            return None;
         }
-        Err(_) => {}
-        Ok(()) => examination.expect(may_do, &name, "ends as if it had worked"),
+
+        // On a busy machine a call waits for its processor, which is no fault of the candidate.
+        let (watch, began) = (CallWatch::new(None), Instant::now());
+        let ended = watch.run(call).await;
+        self.is_stalled = began.elapsed() >= self.deadline;
+        self.run.slowest = self.run.slowest.max(watch.shows());
+
+        Some(ended)
+    }
+
+    fn judge<T>(&mut self, call: &str, may_do: bool, ended: Result<T, ProviderError>) -> Option<T> {
+        self.run.asked += 1;
+        let function = call.split_once(' ').map_or(call, |(function, _)| function);
+        self.run.called(function, ended.is_ok());
+
+        let name = format!("{call}, and the far end {}", self.far_end.name);
+        // An error of the world is a good answer here. A trap or an exceeded limit is not.
+        match ended {
+            Err(ProviderError::Component(error)) if !self.far_end.may_break => {
+                self.run.wrong(&name, &format!("no answer: {}", error.kind));
+                None
+            }
+            Err(error) => {
+                let reason = error.to_string();
+                let quotes = self.private.iter().any(|text| reason.contains(text));
+                let otherwise = "the reason quotes personal data of the call";
+                self.run.expect(!quotes, &name, otherwise);
+                None
+            }
+            Ok(answer) => {
+                self.run.expect(may_do, &name, "ends as if it had worked");
+                Some(answer)
+            }
+        }
+    }
+
+    /// Makes a call twice, as the host does that did not see the first result. A key that is new each
+    /// time would make the service do everything twice.
+    async fn ask_twice<T, F>(&mut self, call: &str, ask: impl Fn(LentHost) -> F)
+    where
+        F: Future<Output = Result<T, ProviderError>>,
+    {
+        let (first, second) = (SentKeys::default(), SentKeys::default());
+        let lease = self.far_end.lease(first.clone());
+        self.ask(call, false, ask(lease)).await;
+
+        let repeated = format!("{call} again");
+        let lease = self.far_end.lease(second.clone());
+        self.ask(&repeated, false, ask(lease)).await;
+
+        // A call that was ended in between has sent fewer requests.
+        let (first, second) = (first.sent(), second.sent());
+        let is_same = first.iter().zip(&second).all(|(one, other)| one == other);
+        self.run.expect(
+            is_same,
+            &format!("{repeated}, and the far end {}", self.far_end.name),
+            "it has another idempotency key than the first call",
+        );
+    }
+
+    /// Calls the function that checks settings, if the component has it. A status can be all that it needs.
+    async fn ask_probe(&mut self, probe: impl Future<Output = Result<Option<()>, ProviderError>>) {
+        let answered = match self.measured(probe).await {
+            Some(Ok(Some(()))) => Ok(()),
+            Some(Err(error)) => Err(error),
+            // A component without the function is complete.
+            Some(Ok(None)) | None => return,
+        };
+
+        let may_do = self.far_end.gone || self.far_end.is_success();
+        self.judge("probe", may_do, answered);
     }
 }
 
@@ -207,9 +344,7 @@ fn unsigned() -> (Vec<(String, String)>, Vec<u8>) {
 }
 
 impl ProviderKind for SigningPre {
-    async fn ask_all(examination: &mut ConformanceRun, plugin: &SigningPlugin, far_end: &FarEnd) {
-        let lease = || far_end.lease();
-        let document = Bytes::from_static(CONTRACT);
+    async fn ask_all(examination: &mut ProviderExamination<'_>, plugin: &SigningPlugin) {
         let request = signing::SubmissionRequest {
             template_id: "1".into(),
             external_id: "env_conformance".into(),
@@ -217,73 +352,61 @@ impl ProviderKind for SigningPre {
             preserve_order: true,
             submitters: vec![signing::SubmitterRequest {
                 name: "Bo Buyer".into(),
-                email: "buyer@example.com".into(),
+                email: EMAIL.into(),
                 role: "Buyer".into(),
                 values: Vec::new(),
             }],
         };
 
-        let mut note = |call: &str, began, ended, may_do| {
-            note(examination, far_end, call, began, ended, may_do);
-        };
-        let began = Instant::now();
-        let ended =
-            plugin.create_template(lease(), "Conformance", "tmpl_conformance", document, &[]);
-        note("create-template", began, ended.await.map(drop), false);
+        let document = Bytes::from_static(CONTRACT);
+        let call = plugin.create_template(
+            examination.lease(),
+            "Conformance",
+            "tmpl_conformance",
+            document,
+            &[],
+        );
+        examination.ask("create-template", false, call).await;
 
-        let began = Instant::now();
-        let ended = plugin.read_template(lease(), "1").await;
-        note("read-template", began, ended.map(drop), false);
-        let began = Instant::now();
-        let ended = plugin.add_fields(lease(), "1", &[]).await;
+        let call = plugin.read_template(examination.lease(), "1");
+        examination.ask("read-template", false, call).await;
+
         // Without fields there is nothing to send, so success is right.
-        note("add-fields", began, ended.map(drop), true);
-        let began = Instant::now();
+        let call = plugin.add_fields(examination.lease(), "1", &[]);
+        examination.ask("add-fields", true, call).await;
 
-        let ended = plugin
-            .clone_template(lease(), "1", "Copy", "tmpl_copy")
-            .await;
-        note("clone-template", began, ended.map(drop), false);
+        let call = plugin.clone_template(examination.lease(), "1", "Copy", "tmpl_copy");
+        examination.ask("clone-template", false, call).await;
 
         // Archiving needs only the status of the response, so it may succeed with any body.
-        let done = far_end.gone || (200..300).contains(&far_end.status);
-        let began = Instant::now();
-        let ended = plugin.archive_template(lease(), "1").await;
-        note("archive-template", began, ended, done);
-        let began = Instant::now();
-        let ended = plugin.create_submission(lease(), request).await;
-        note("create-submission", began, ended.map(drop), false);
+        let done = examination.far_end.gone || examination.far_end.is_success();
+        let call = plugin.archive_template(examination.lease(), "1");
+        examination.ask("archive-template", done, call).await;
 
-        let began = Instant::now();
-        let ended = plugin.read_submission(lease(), "1").await;
-        note("read-submission", began, ended.map(drop), false);
-        let began = Instant::now();
-        let ended = plugin.archive_submission(lease(), "1").await;
-        note("archive-submission", began, ended, done);
-        let began = Instant::now();
+        let create = |lease| plugin.create_submission(lease, request.clone());
+        examination.ask_twice("create-submission", create).await;
 
-        let ended = plugin.signed_document(lease(), "1").await;
-        note("signed-document", began, ended.map(drop), false);
-        let began = Instant::now();
+        let call = plugin.read_submission(examination.lease(), "1");
+        examination.ask("read-submission", false, call).await;
+
+        let call = plugin.archive_submission(examination.lease(), "1");
+        examination.ask("archive-submission", done, call).await;
+
+        let call = plugin.signed_document(examination.lease(), "1");
+        examination.ask("signed-document", false, call).await;
+
         let (headers, body) = unsigned();
         let callback = signing::Callback { headers, body };
+        let read = plugin.read_callback(examination.lease(), callback);
         // Anyone can send a callback, so one without a signature must be refused.
-        let ended = match plugin.read_callback(lease(), callback).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(_)) => Err(ProviderError::NotFound),
-            Err(error) => Err(error.into()),
-        };
-
-        note("read-callback without a signature", began, ended, false);
+        let call = async { read.await?.map_err(|_| ProviderError::NotFound) };
+        let name = "read-callback without a signature";
+        examination.ask(name, false, call).await;
     }
 }
 
 impl ProviderKind for PaymentPre {
-    async fn ask_all(examination: &mut ConformanceRun, plugin: &PaymentPlugin, far_end: &FarEnd) {
-        let lease = || far_end.lease();
-        let mut note = |call: &str, began, ended| {
-            note(examination, far_end, call, began, ended, false);
-        };
+    async fn ask_all(examination: &mut ProviderExamination<'_>, plugin: &PaymentPlugin) {
         let request = payment::IntentRequest {
             payment_id: "pay_conformance".into(),
             envelope_id: "env_conformance".into(),
@@ -291,99 +414,273 @@ impl ProviderKind for PaymentPre {
             currency: "USD".into(),
             connected_account: Some("acct_conformance".into()),
             platform_fee: Some(100),
-            payer_email: Some("buyer@example.com".into()),
+            payer_email: Some(EMAIL.into()),
         };
 
-        let began = Instant::now();
-        let ended = plugin.create_intent(lease(), request).await;
-        note("create-intent", began, ended.map(drop));
-        let began = Instant::now();
-        let ended = plugin.read_intent(lease(), "1").await;
-        note("read-intent", began, ended.map(drop));
-        let began = Instant::now();
+        let create = |lease| plugin.create_intent(lease, request.clone());
+        examination.ask_twice("create-intent", create).await;
+
+        let call = plugin.read_intent(examination.lease(), "1");
+        examination.ask("read-intent", false, call).await;
 
         let (headers, body) = unsigned();
         let callback = payment::Callback { headers, body };
+        let read = plugin.read_callback(examination.lease(), callback);
         // An accepted callback without a signature would let anyone report a payment as made.
-        let ended = match plugin.read_callback(lease(), callback).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(_)) => Err(ProviderError::NotFound),
-            Err(error) => Err(error.into()),
-        };
-
-        note("read-callback without a signature", began, ended);
+        let call = async { read.await?.map_err(|_| ProviderError::NotFound) };
+        let name = "read-callback without a signature";
+        examination.ask(name, false, call).await;
     }
 }
 
 impl ProviderKind for KbaPre {
-    async fn ask_all(examination: &mut ConformanceRun, plugin: &KbaPlugin, far_end: &FarEnd) {
-        let lease = || far_end.lease();
-        let mut note = |call: &str, began, ended, may_do| {
-            note(examination, far_end, call, began, ended, may_do);
-        };
-        let began = Instant::now();
-        let asked = plugin.required_identity(lease()).await;
-        // Every field that the plugin asks for gets a value, or it would refuse before it asks the far end.
-        let fields = asked.as_ref().map_or(&[][..], |fields| fields);
-        let identity = fields
-            .iter()
-            .map(|field| (field.name.clone(), "conformance".to_owned()))
-            .chain([("email".to_owned(), "buyer@example.com".to_owned())])
-            .collect();
+    const PRIVATE: &'static [&'static str] = &[EMAIL, PHONE, BORN, CODE];
 
+    async fn ask_all(examination: &mut ProviderExamination<'_>, plugin: &KbaPlugin) {
+        let asked = plugin.required_identity(examination.lease());
+        let asked = async { asked.await.map_err(ProviderError::from) };
         // The answer can be a constant of the plugin, so it may succeed with any far end.
-        note(
-            "required-identity",
-            began,
-            asked.map(drop).map_err(ProviderError::from),
-            true,
-        );
-        let began = Instant::now();
+        let fields = examination.ask("required-identity", true, asked).await;
 
-        let ended = plugin.start(lease(), identity).await;
-        note("start", began, ended.map(drop), false);
-        let began = Instant::now();
-        let ended = plugin.submit_code(lease(), "{}", "123456").await;
-        note("submit-code", began, ended.map(drop), false);
-        let began = Instant::now();
+        // Every field that the plugin asks for gets a value, or it would refuse before it asks the far end.
+        let fields = fields.into_iter().flatten();
+        let identity = fields
+            .map(|field| {
+                let value = example_of(&field.name).to_owned();
+                (field.name, value)
+            })
+            .chain([("email".to_owned(), EMAIL.to_owned())])
+            .collect();
+        let call = plugin.start(examination.lease(), identity);
+        examination.ask("start", false, call).await;
+
+        let call = plugin.submit_code(examination.lease(), "{}", CODE);
+        examination.ask("submit-code", false, call).await;
+
         let answers = vec![("1".into(), "1".into())];
-        let ended = plugin.submit_answers(lease(), "{}", answers).await;
+        let call = plugin.submit_answers(examination.lease(), "{}", answers);
+        examination.ask("submit-answers", false, call).await;
 
-        note("submit-answers", began, ended.map(drop), false);
+        let probe = plugin.probe::<kba::ProviderError>(examination.lease());
+        examination.ask_probe(probe).await;
+    }
+}
+
+/// Returns a value of an identity field, in the format of the world.
+fn example_of(field: &str) -> &'static str {
+    match field {
+        "phone" => PHONE,
+        "date_of_birth" => BORN,
+        "ssn_last4" => "0000",
+        "state" => "TX",
+        "zip" => "78701",
+        _ => "Conformance",
     }
 }
 
 impl ProviderKind for MessagingPre {
-    async fn ask_all(examination: &mut ConformanceRun, plugin: &MessagingPlugin, far_end: &FarEnd) {
+    const PRIVATE: &'static [&'static str] = &[PHONE, CODE];
+
+    async fn ask_all(examination: &mut ProviderExamination<'_>, plugin: &MessagingPlugin) {
         let message = messaging::TextMessage {
             id: "msg_conformance".into(),
-            to: "+15125550142".into(),
-            text: "Conformance".into(),
+            to: PHONE.into(),
+            text: format!("Your code is {CODE}"),
         };
-        let began = Instant::now();
-        let ended = plugin.send(far_end.lease(), message).await;
-        note(examination, far_end, "send", began, ended.map(drop), false);
+        let send = |lease| plugin.send(lease, message.clone());
+        examination.ask_twice("send", send).await;
+
+        let probe = plugin.probe::<messaging::ProviderError>(examination.lease());
+        examination.ask_probe(probe).await;
     }
 }
 
 impl ProviderKind for ConversionPre {
-    async fn ask_all(
-        examination: &mut ConformanceRun,
-        plugin: &ConversionPlugin,
-        far_end: &FarEnd,
-    ) {
+    async fn ask_all(examination: &mut ProviderExamination<'_>, plugin: &ConversionPlugin) {
         // The service is simulated, so any bytes can stand for the document.
         let document = Bytes::from_static(CONTRACT);
         let (name, kind) = ("document.odt", "application/vnd.oasis.opendocument.text");
-        let began = Instant::now();
-        let ended = plugin.convert(far_end.lease(), document, name, kind).await;
-        note(
-            examination,
-            far_end,
-            "convert",
-            began,
-            ended.map(drop),
-            false,
+        let call = plugin.convert(examination.lease(), document, name, kind);
+        examination.ask("convert", false, call).await;
+
+        let probe = plugin.probe::<conversion::ProviderError>(examination.lease());
+        examination.ask_probe(probe).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use url::Url;
+
+    use super::*;
+    use crate::egress::{EgressBody, OutgoingRequest};
+
+    fn far_end(name: &str) -> FarEnd {
+        let vectors: ProviderVectors = data(PROVIDER_VECTORS).unwrap();
+        let mut all = vectors.far_ends.into_iter();
+        all.find(|far_end| far_end.name == name).unwrap()
+    }
+
+    /// Runs questions beside a service, and returns what is wrong and whether a call stalled.
+    async fn examined(
+        name: &str,
+        questions: impl AsyncFnOnce(&mut ProviderExamination<'_>),
+    ) -> (ConformanceRun, bool) {
+        let (mut run, far_end) = (ConformanceRun::new("1"), far_end(name));
+        let mut examination = ProviderExamination {
+            run: &mut run,
+            far_end: &far_end,
+            private: &[PHONE, CODE],
+            deadline: Duration::from_millis(200),
+            is_stalled: false,
+        };
+        questions(&mut examination).await;
+        let is_stalled = examination.is_stalled;
+
+        (run, is_stalled)
+    }
+
+    fn wrong(run: &ConformanceRun) -> Vec<&str> {
+        let wrong = run.wrong.iter();
+        wrong.map(|reason| reason.message.as_str()).collect()
+    }
+
+    /// A provider that sends one message, with this idempotency key.
+    async fn send(lease: LentHost, key: String) -> Result<(), ProviderError> {
+        let request = OutgoingRequest {
+            method: http::Method::POST,
+            url: Url::parse(&format!("http://{FAR_END}/messages")).unwrap(),
+            headers: vec![("Idempotency-Key".into(), key)],
+            body: EgressBody::whole(Bytes::new()),
+        };
+        match lease.egress.open(request).await {
+            Ok(answer) if answer.status.is_success() => Ok(()),
+            Ok(answer) => Err(ProviderError::Unreachable(answer.status.to_string())),
+            Err(error) => Err(ProviderError::Unreachable(error.to_string())),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_that_succeeds_beside_a_failing_service_is_wrong() {
+        for name in [
+            "fails",
+            "does not answer in time",
+            "cannot be reached",
+            "sends its callers elsewhere",
+            "asks to wait",
+        ] {
+            let questions = async |examination: &mut ProviderExamination<'_>| {
+                let sent = send(examination.lease(), "msg_1".into());
+                examination.ask("send", false, sent).await;
+                let careless = async { Ok(()) };
+                examination.ask("send", false, careless).await;
+            };
+            let (run, _) = examined(name, questions).await;
+            let expected = format!("\"send, and the far end {name}\": ends as if it had worked");
+            assert_eq!(wrong(&run), [expected]);
+            assert_eq!(run.asked, 2);
+        }
+    }
+
+    #[test]
+    fn a_service_that_asks_to_wait_says_how_long() {
+        let far_end = far_end("asks to wait");
+        let response = far_end.response();
+        assert_eq!(response.status(), 429);
+        assert_eq!(response.headers()["retry-after"], "30");
+    }
+
+    #[tokio::test]
+    async fn a_repeated_call_carries_the_same_idempotency_key() {
+        let (run, _) = examined("fails", async |examination| {
+            let stable = |lease| send(lease, "msg_1".into());
+            examination.ask_twice("send", stable).await;
+        })
+        .await;
+        assert_eq!((wrong(&run).len(), run.asked), (0, 2));
+
+        let number = Mutex::new(0);
+        let (run, _) = examined("fails", async |examination| {
+            let fresh = |lease| {
+                let mut number = number.lock().unwrap();
+                *number += 1;
+                send(lease, format!("attempt {number}"))
+            };
+            examination.ask_twice("send", fresh).await;
+        })
+        .await;
+        assert_eq!(
+            wrong(&run),
+            [
+                "\"send again, and the far end fails\": it has another idempotency key than the first call"
+            ]
         );
+    }
+
+    #[tokio::test]
+    async fn a_reason_does_not_quote_personal_data() {
+        let (run, _) = examined("refuses and quotes the request", async |examination| {
+            for reason in ["answered 400", "+15125550142 is no mobile phone"] {
+                let refused = async { Err::<(), _>(ProviderError::Rejected(reason.into())) };
+                examination.ask("send", false, refused).await;
+            }
+        })
+        .await;
+        assert_eq!(
+            wrong(&run),
+            [
+                "\"send, and the far end refuses and quotes the request\": the reason quotes personal data of the call"
+            ]
+        );
+    }
+
+    /// A probe may be content with a status that is no failure, and with nothing else.
+    #[tokio::test]
+    async fn a_probe_that_passes_beside_a_failing_service_is_wrong() {
+        for (name, expected) in [
+            ("answers an empty list", 0),
+            ("knows no such thing", 0),
+            ("knows no such key", 1),
+            ("does not answer in time", 1),
+        ] {
+            let (run, _) = examined(name, async |examination| {
+                examination.ask_probe(async { Ok(Some(())) }).await;
+            })
+            .await;
+            assert_eq!(wrong(&run).len(), expected, "{name}");
+        }
+
+        let (run, _) = examined("knows no such key", async |examination| {
+            examination.ask_probe(async { Ok(None) }).await;
+        })
+        .await;
+        assert_eq!(run.asked, 0, "a component without the function");
+    }
+
+    #[tokio::test]
+    async fn an_examination_counts_processor_time_and_ends_with_a_call_that_waits() {
+        let (run, is_stalled) = examined("fails", async |examination| {
+            let waits = async {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                Err::<(), _>(ProviderError::NotFound)
+            };
+            examination.ask("send", false, waits).await;
+        })
+        .await;
+        assert!(!is_stalled);
+        assert!(run.slowest < Duration::from_millis(40), "{:?}", run.slowest);
+
+        let (run, is_stalled) = examined("fails", async |examination| {
+            for _ in 0..3 {
+                let waits = async {
+                    tokio::time::sleep(Duration::from_millis(250)).await;
+                    Err::<(), _>(ProviderError::NotFound)
+                };
+                examination.ask("send", false, waits).await;
+            }
+        })
+        .await;
+        assert!(is_stalled);
+        assert_eq!(run.asked, 1);
     }
 }

@@ -313,8 +313,11 @@ impl<P: ProviderCalls> PluginRuntime<P> {
 
         let error = match ended {
             Ok(Ok(answer)) => return Ok(answer),
-            Ok(Err(error)) => ComponentError::from_call(&active.identity, &error),
-            Err(_) => ComponentError::new(&active.identity, CallFailure::Timeout),
+            Ok(Err(error)) => ComponentError::from_call(&active.identity, limits, &error),
+            Err(_) => {
+                let late = limits.past_deadline(limits.deadline);
+                ComponentError::new(&active.identity, CallFailure::Timeout(late.to_string()))
+            }
         };
         match error.kind {
             // The signing room's disk is full: not a fault of the component, so not counted.

@@ -1,0 +1,3 @@
+module example-sign
+
+go 1.24
