@@ -290,7 +290,7 @@ async fn done_or_asked(
     form: &ConsoleForm,
     done: Result<PackView, ServiceError>,
     change: ProposedChange,
-    act: &str,
+    act: &'static str,
 ) -> PageResult {
     if !needs_approval(&done) {
         return after(app, form, done.map_err(HttpError::from)).await;
