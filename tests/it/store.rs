@@ -1141,3 +1141,26 @@ async fn kept_pages_are_those_of_one_component_and_are_forgotten(store: Store) {
     assert_eq!(kept(&old, "reader 1").await, None);
     assert_eq!(kept(&new, "reader 2").await, Some(vec![3]));
 }
+
+/// With another plan, each page of the records of a tape reads all keys of its organization.
+#[tokio::test(flavor = "multi_thread")]
+async fn sqlite_finds_keys_of_records_by_the_records() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite://{}", folder.path().join("test.db").display());
+    let store = Store::connect(&url).await.unwrap();
+    store.migrate().await.unwrap();
+
+    let plan = "explain query plan select key_name, key_value, envelope_id from contract_fact_key
+        where bucket = $1 and org_id = $2 and envelope_id in ($3, $4)";
+    let mut connection = store.read().await.unwrap();
+    let steps = sqlx::query(plan)
+        .bind(1_i64)
+        .bind("org_1")
+        .bind("env_1")
+        .bind("env_2")
+        .fetch_all(&mut *connection)
+        .await
+        .unwrap();
+    let step: String = steps[0].try_get("detail").unwrap();
+    assert!(step.contains("envelope_id=?"), "{step}");
+}

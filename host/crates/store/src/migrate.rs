@@ -113,6 +113,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     106 "0106_destroyed_details",
     110 "0110_object_holds_and_reminders",
     111 "0111_moves",
+    112 "0112_keys_of_records",
 ];
 
 /// Version of the row that serves as the lock.
