@@ -404,10 +404,7 @@ impl StarterSlot {
     /// Returns the built-in component that the rules begin as.
     fn default_component(self) -> &'static str {
         match self {
-            Self::Signing => "holdfast-signing-docuseal",
-            Self::Payment => "holdfast-payment-stripe",
-            Self::Kba => "holdfast-kba-method",
-            Self::Messaging => "holdfast-messaging-twilio",
+            Self::Signing | Self::Payment | Self::Kba | Self::Messaging => "",
             Self::Compliance => "holdfast-compliance",
             Self::Lifecycle => "holdfast-lifecycle",
             Self::Placement => "holdfast-placement",

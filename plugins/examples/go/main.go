@@ -199,6 +199,6 @@ func readCallback(headersAt, headers, bodyAt, body uint32) uint32 {
 	case about.SubmitterID == nil:
 		return answer(subject{number: 0, first: spanOf(*about.SubmissionID)})
 	default:
-		return answer(subject{1, [3]byte{}, spanOf(*about.SubmitterID), spanOf(*about.SubmissionID)})
+		return answer(subject{number: 1, first: spanOf(*about.SubmitterID), second: spanOf(*about.SubmissionID)})
 	}
 }

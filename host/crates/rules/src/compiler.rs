@@ -34,6 +34,8 @@ pub const COMMAND: &str = "compile-component";
 const NATIVE_LIMIT: u64 = 512 * MIB as u64;
 /// Period at which the child's processor time is read.
 const WATCH_TICK: Duration = Duration::from_millis(200);
+/// Time after which the child is ended in any case, since it has the turn of all components.
+const LONGEST: Duration = Duration::from_hours(1);
 /// Setting of the time limit, for messages.
 const SETTING: &str = "components.compile_limit";
 
@@ -208,6 +210,7 @@ struct ChildWatch {
     process: Option<u32>,
     limit: Duration,
     used: Duration,
+    began: Instant,
     /// Time at which it was last seen to have worked.
     worked_at: Instant,
 }
@@ -218,12 +221,13 @@ impl ChildWatch {
             process,
             limit,
             used: Duration::ZERO,
+            began: Instant::now(),
             worked_at: Instant::now(),
         }
     }
 
-    /// Reads the child's processor time. Fails with a message above the limit, and if the child has not worked for as
-    /// long as the limit.
+    /// Reads the child's processor time. Fails with a message above the limit, if the child has not worked for as
+    /// long as the limit, and after [`LONGEST`].
     fn look(&mut self) -> Result<(), String> {
         let used = self.process.and_then(processor_time).unwrap_or(self.used);
         if used > self.used {
@@ -245,6 +249,13 @@ impl ChildWatch {
             let (idle, used) = (Millis(idle), Millis(used));
             return Err(format!(
                 "the compiler has not run for {idle} on this machine, after {used} of processor time; {limit}"
+            ));
+        }
+
+        if self.began.elapsed() > LONGEST {
+            let (longest, used) = (Millis(LONGEST), Millis(used));
+            return Err(format!(
+                "the compiler has not ended within {longest}, after {used} of processor time on this machine"
             ));
         }
 
@@ -370,22 +381,22 @@ mod tests {
 
     #[tokio::test]
     async fn the_processor_time_of_the_compiler_is_limited() {
-        let message = refused("while :; do :; done", Duration::from_millis(300)).await;
+        let message = refused("while :; do :; done", Duration::from_millis(600)).await;
         let (used, limit) = message.split_once("; ").unwrap();
         assert!(used.starts_with("compiling it took "), "{message}");
         assert!(
             used.ends_with(" ms of processor time on this machine"),
             "{message}"
         );
-        assert_eq!(limit, "the limit `components.compile_limit` is 300 ms");
+        assert_eq!(limit, "the limit `components.compile_limit` is 600 ms");
     }
 
     /// The program waits longer than its limit in all, and works in between.
     #[tokio::test]
     async fn a_compiler_that_waits_for_a_processor_keeps_its_turn() {
-        let works = "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done";
-        let script = format!("sleep 0.6; {works}; sleep 0.6; {works}; sleep 0.6");
-        let message = refused(&script, Duration::from_secs(1)).await;
+        let works = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+        let script = format!("sleep 0.8; {works}; sleep 0.8; {works}; sleep 0.8");
+        let message = refused(&script, Duration::from_secs(2)).await;
         assert!(
             message.starts_with("the compiler ended without a result after "),
             "{message}"

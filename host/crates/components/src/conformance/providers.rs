@@ -18,6 +18,7 @@ use crate::engine::{CallWatch, EngineSet};
 use crate::gate::CallGate;
 use crate::inspection::AdmissionReason;
 use crate::lent::LentHost;
+use crate::limits::Millis;
 use crate::providers::{
     ConversionPlugin, ConversionPre, KbaPlugin, KbaPre, MessagingPlugin, MessagingPre,
     PaymentPlugin, PaymentPre, PluginRuntime, ProviderCalls, ProviderError, SigningPlugin,
@@ -32,6 +33,11 @@ use holdfast_domain::component::{ConformanceResult, Slot};
 const FAR_END: &str = "far-end.invalid";
 /// Number of failures after which the examination stops. Each can use up the limits of a call.
 const ENOUGH: usize = 8;
+/// Time that all calls of an examination may wait, beside [`BUSY`] times their processor time. The simulated services
+/// respond at once, and candidates are examined one at a time.
+const MOST_WAIT: Duration = Duration::from_secs(60);
+/// How much longer a call may take than its work, because a busy machine has no processor for it.
+const BUSY: u32 = 10;
 
 /// Personal data of the questions. Reasons are logged and shown, so they must not contain it.
 const EMAIL: &str = "buyer@example.com";
@@ -73,25 +79,26 @@ async fn examine_kind<P: ProviderKind>(
     artifact: &ComponentArtifact,
 ) -> Result<ConformanceResult, Vec<AdmissionReason>> {
     let active = loaded::<P>(engines, cache, artifact).await?;
-    let deadline = active.limits.deadline;
     // A gate of its own, so that an examination takes no permit from the calls of tenants.
     let gate = CallGate::of(Arc::new(Semaphore::new(1)));
     let plugin = PluginRuntime::<P>::new(ComponentHandle::Held(slot::ready(active)), gate);
     let vectors: ProviderVectors = data(PROVIDER_VECTORS)?;
-    let mut run = ConformanceRun::new(&vectors.version);
+    let (mut run, mut spent) = (ConformanceRun::new(&vectors.version), SpentTime::default());
 
     for far_end in &vectors.far_ends {
         let mut examination = ProviderExamination {
             run: &mut run,
             far_end,
             private: P::PRIVATE,
-            deadline,
-            is_stalled: false,
+            spent: &mut spent,
         };
         P::ask_all(&mut examination, &plugin).await;
 
-        // Candidates are examined one at a time, so a broken or a waiting one ends early.
-        if examination.is_stalled || run.wrong.len() >= ENOUGH {
+        if let Some(why) = spent.excess() {
+            run.wrong.push(AdmissionReason::new("over_limit", why));
+            break;
+        }
+        if run.wrong.len() >= ENOUGH {
             break;
         }
     }
@@ -228,16 +235,35 @@ impl FarEnd {
     }
 }
 
+/// Time that the calls of an examination have taken.
+#[derive(Default)]
+struct SpentTime {
+    worked: Duration,
+    waited: Duration,
+}
+
+impl SpentTime {
+    /// Describes why no further call is made, if the calls have waited for too long.
+    fn excess(&self) -> Option<String> {
+        let most = MOST_WAIT + self.worked * BUSY;
+        let (worked, waited) = (Millis(self.worked), Millis(self.waited));
+        (self.waited > most).then(|| {
+            format!(
+                "its calls took {worked} of processor time on this machine and waited for {waited}; the services of \
+                 the examination respond at once"
+            )
+        })
+    }
+}
+
 /// Questions to a provider beside one simulated service.
 struct ProviderExamination<'a> {
     run: &'a mut ConformanceRun,
     far_end: &'a FarEnd,
     /// Texts that must not be in the reason of an error.
     private: &'static [&'static str],
-    /// Wall-clock limit of a call.
-    deadline: Duration,
-    /// Whether a call has waited until its deadline. No further call is made then.
-    is_stalled: bool,
+    /// Time of all calls, those beside other services included.
+    spent: &'a mut SpentTime,
 }
 
 impl ProviderExamination<'_> {
@@ -256,17 +282,19 @@ impl ProviderExamination<'_> {
         self.judge(call, may_do, ended)
     }
 
-    /// Makes a call and measures its processor time. `None` if an earlier call has waited until its deadline.
+    /// Makes a call and measures its time. `None` if earlier calls have used up the time of the examination.
     async fn measured<R>(&mut self, call: impl Future<Output = R>) -> Option<R> {
-        if self.is_stalled {
+        if self.spent.excess().is_some() {
             return None;
         }
 
         // On a busy machine a call waits for its processor, which is no fault of the candidate.
         let (watch, began) = (CallWatch::new(None), Instant::now());
         let ended = watch.run(call).await;
-        self.is_stalled = began.elapsed() >= self.deadline;
-        self.run.slowest = self.run.slowest.max(watch.shows());
+        let worked = watch.shows();
+        self.spent.worked += worked;
+        self.spent.waited += began.elapsed().saturating_sub(worked);
+        self.run.slowest = self.run.slowest.max(worked);
 
         Some(ended)
     }
@@ -521,23 +549,22 @@ mod tests {
         all.find(|far_end| far_end.name == name).unwrap()
     }
 
-    /// Runs questions beside a service, and returns what is wrong and whether a call stalled.
+    /// Runs questions beside a service, and returns what is wrong and the time of the calls.
     async fn examined(
         name: &str,
         questions: impl AsyncFnOnce(&mut ProviderExamination<'_>),
-    ) -> (ConformanceRun, bool) {
-        let (mut run, far_end) = (ConformanceRun::new("1"), far_end(name));
+    ) -> (ConformanceRun, SpentTime) {
+        let (mut run, mut spent) = (ConformanceRun::new("1"), SpentTime::default());
+        let far_end = far_end(name);
         let mut examination = ProviderExamination {
             run: &mut run,
             far_end: &far_end,
             private: &[PHONE, CODE],
-            deadline: Duration::from_millis(200),
-            is_stalled: false,
+            spent: &mut spent,
         };
         questions(&mut examination).await;
-        let is_stalled = examination.is_stalled;
 
-        (run, is_stalled)
+        (run, spent)
     }
 
     fn wrong(run: &ConformanceRun) -> Vec<&str> {
@@ -556,7 +583,7 @@ mod tests {
         match lease.egress.open(request).await {
             Ok(answer) if answer.status.is_success() => Ok(()),
             Ok(answer) => Err(ProviderError::Unreachable(answer.status.to_string())),
-            Err(error) => Err(ProviderError::Unreachable(error.to_string())),
+            Err(error) => Err(ProviderError::Unreachable(format!("{error:?}"))),
         }
     }
 
@@ -658,29 +685,43 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_examination_counts_processor_time_and_ends_with_a_call_that_waits() {
-        let (run, is_stalled) = examined("fails", async |examination| {
+    async fn the_time_in_which_a_call_waits_is_no_work() {
+        let (run, spent) = examined("fails", async |examination| {
             let waits = async {
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                tokio::time::sleep(Duration::from_millis(100)).await;
                 Err::<(), _>(ProviderError::NotFound)
             };
             examination.ask("send", false, waits).await;
         })
         .await;
-        assert!(!is_stalled);
-        assert!(run.slowest < Duration::from_millis(40), "{:?}", run.slowest);
+        assert!(spent.worked < spent.waited, "{:?}", spent.worked);
+        assert_eq!(run.slowest, spent.worked);
+        assert_eq!(spent.excess(), None);
+    }
 
-        let (run, is_stalled) = examined("fails", async |examination| {
-            for _ in 0..3 {
-                let waits = async {
-                    tokio::time::sleep(Duration::from_millis(250)).await;
-                    Err::<(), _>(ProviderError::NotFound)
-                };
-                examination.ask("send", false, waits).await;
-            }
+    #[tokio::test]
+    async fn an_examination_ends_when_its_calls_wait_for_too_long() {
+        let (run, spent) = examined("fails", async |examination| {
+            examination.spent.waited = MOST_WAIT * 2;
+            let refused = async { Err::<(), _>(ProviderError::NotFound) };
+            examination.ask("send", false, refused).await;
         })
         .await;
-        assert!(is_stalled);
-        assert_eq!(run.asked, 1);
+        assert_eq!(run.asked, 0);
+        assert_eq!(
+            spent.excess().unwrap(),
+            "its calls took 0 ms of processor time on this machine and waited for 120000 ms; the services of the \
+             examination respond at once"
+        );
+    }
+
+    #[test]
+    fn a_busy_machine_may_let_a_call_wait_for_its_processor() {
+        let waited = MOST_WAIT * 2;
+        for (seconds, ends) in [(5, true), (7, false)] {
+            let worked = Duration::from_secs(seconds);
+            let spent = SpentTime { worked, waited };
+            assert_eq!(spent.excess().is_some(), ends, "{seconds} s of work");
+        }
     }
 }
