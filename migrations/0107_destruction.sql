@@ -35,7 +35,7 @@ create table destroyed_record (
     bucket bigint not null,
     envelope_id text not null,
     org_id text not null,
-    -- Canonical JSON. The ledger has its SHA-256.
+    -- JSON. The ledger has the SHA-256 of its canonical form (RFC 8785).
     certificate text not null,
     begun_at text not null,
     destroyed_at text,

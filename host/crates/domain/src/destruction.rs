@@ -157,7 +157,7 @@ pub struct DestroyedRecord {
     pub org: OrgId,
     /// The record.
     pub envelope: EnvelopeId,
-    /// Canonical JSON of the certificate.
+    /// JSON of the certificate. The ledger has the SHA-256 of its canonical form (RFC 8785).
     pub certificate: String,
     /// When the destruction began. From then on the record is unreadable.
     pub begun_at: Timestamp,
