@@ -84,6 +84,9 @@ words! {
         HoldLifted = "hold.lifted",
         EnvelopePaidOff = "envelope.paid_off",
         RetentionDue = "retention.due",
+        // Additions: the destruction of a record, for its originator and the party that controls it.
+        DestructionRequested = "record.destruction_requested",
+        RecordDestroyed = "record.destroyed",
     }
 }
 
@@ -187,6 +190,14 @@ impl EventType {
             Self::RetentionDue => (
                 "The retention of a record is over; nothing is deleted",
                 &["schedule", "event", "event_date", "destroy_after"],
+            ),
+            Self::DestructionRequested => (
+                "A record shall be destroyed; the party that controls it has to consent",
+                &["destruction_id"],
+            ),
+            Self::RecordDestroyed => (
+                "A record is destroyed; its ledger and the certificate are left",
+                &["certificate_sha256"],
             ),
             Self::SignerChanged => (
                 "A signer has another name or address, or another person signs",
