@@ -440,8 +440,8 @@ impl Store {
         let row = sqlx::query("pragma wal_checkpoint(truncate)")
             .fetch_one(&mut *connection)
             .await?;
-        let is_busy: i64 = row.try_get(0)?;
-        Ok(is_busy == 0)
+        let busy: i64 = row.try_get(0)?;
+        Ok(busy == 0)
     }
 
     /// Returns a handle to the same database with another priority.

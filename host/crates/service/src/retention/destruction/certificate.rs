@@ -110,7 +110,8 @@ pub async fn issued(
 
     let certificate: Value = serde_json::from_str(&destroyed.certificate)
         .map_err(|error| unreadable(destroyed, &error))?;
-    if issued.details["certificate_sha256"].as_str() != Some(&canonical_sha256(&certificate)) {
+    let recorded = issued.details["certificate_sha256"].as_str();
+    if recorded != Some(canonical_sha256(&certificate).as_str()) {
         let why = format!("the certificate of {} was changed", destroyed.envelope);
         return Err(ServiceError::Internal(why));
     }
