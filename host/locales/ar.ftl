@@ -749,6 +749,7 @@ history-control = تولّت { $party } التحكم
 history-recipient = أمين حفظ آخر
 history-tampered = تبيّن في تحقق أن المحفوظ من هذا السجل قد تغيّر
 history-changed = يوقّع { $name } بدلًا من { $previous }
+history-withheld = أُتلفت تفاصيل هذا القيد: { $action }
 
 ## Mails about approving, witnessing, reading and codes
 

@@ -735,6 +735,7 @@ history-control = { $party } hat die Kontrolle übernommen
 history-recipient = einen anderen Verwahrer
 history-tampered = Eine Prüfung hat ergeben, dass zu diesem Eintrag Verwahrtes verändert wurde
 history-changed = { $name } unterschreibt an Stelle von { $previous }
+history-withheld = Die Angaben dieses Eintrags wurden vernichtet: { $action }
 
 ## Mails about approving, witnessing, reading and codes
 

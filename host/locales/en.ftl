@@ -736,6 +736,7 @@ history-control = { $party } took control
 history-recipient = another custodian
 history-tampered = A check found that what is stored of this record was changed
 history-changed = { $name } signs in the place of { $previous }
+history-withheld = The details of this entry were destroyed: { $action }
 
 ## Mails about approving, witnessing, reading and codes
 

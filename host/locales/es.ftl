@@ -735,6 +735,7 @@ history-control = { $party } asumió el control
 history-recipient = otro custodio
 history-tampered = Una comprobación detectó que lo guardado de este registro había sido modificado
 history-changed = { $name } firma en lugar de { $previous }
+history-withheld = Los datos de esta entrada fueron destruidos: { $action }
 
 ## Mails about approving, witnessing, reading and codes
 

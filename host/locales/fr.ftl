@@ -735,6 +735,7 @@ history-control = { $party } a pris le contrôle
 history-recipient = un autre dépositaire
 history-tampered = Un contrôle a constaté que ce qui est conservé de cet enregistrement avait été modifié
 history-changed = { $name } signe à la place de { $previous }
+history-withheld = Les données de cette entrée ont été détruites : { $action }
 
 ## Mails about approving, witnessing, reading and codes
 

@@ -735,6 +735,7 @@ history-control = { $party } assumiu o controle
 history-recipient = outro depositário
 history-tampered = Uma verificação constatou que o que está guardado deste registro foi alterado
 history-changed = { $name } assina no lugar de { $previous }
+history-withheld = Os dados desta entrada foram destruídos: { $action }
 
 ## Mails about approving, witnessing, reading and codes
 

@@ -725,6 +725,7 @@ history-control = { $party } 取得控制权
 history-recipient = 另一保管人
 history-tampered = 检查发现此记录所存内容已被更改
 history-changed = { $name } 代替 { $previous } 签署
+history-withheld = 此条目的详情已被销毁：{ $action }
 
 ## Mails about approving, witnessing, reading and codes
 

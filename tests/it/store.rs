@@ -11,7 +11,7 @@ use holdfast::domain::id::{BatchId, EnvelopeId, KeyId, OrgId, QuestionId};
 use holdfast::domain::job::{
     ArchiveSubmission, JobPayload as _, JobQueue, MailAddressee, MailCompletion, SendBatch,
 };
-use holdfast::domain::ledger::{NewEntry, verify_chain};
+use holdfast::domain::ledger::{DESTROYED, NewEntry, verify_chain};
 use holdfast::domain::organization::{ApiKeyRecord, OrgSettings, Organization, Scope};
 use holdfast::domain::question::{QuestionClosing, SignerQuestion};
 use holdfast::domain::token::ApiKey;
@@ -61,6 +61,7 @@ on_both_databases!(
     an_uncommitted_transaction_changes_nothing,
     each_address_has_one_customer,
     the_ledger_is_one_chain_under_concurrent_writers,
+    a_redacted_ledger_keeps_its_hashes,
     a_claim_leases_as_many_jobs_as_it_asks_for,
     a_late_worker_cannot_settle_a_reclaimed_job,
     every_tenant_table_is_keyed_by_bucket_and_indexed_by_organization,
@@ -248,6 +249,55 @@ async fn the_ledger_is_one_chain_under_concurrent_writers(store: Store) {
     assert_eq!(entries.len(), 20);
 
     verify_chain(&entries).unwrap();
+}
+
+async fn a_redacted_ledger_keeps_its_hashes(store: Store) {
+    let (org, envelope) = (OrgId::new(), EnvelopeId::new());
+    let signer =
+        json!({ "signer": { "signer_id": "sgn_1", "email": "ann@example.com", "name": "Ann" } });
+    let mut tx = store.begin().await.unwrap();
+    for (action, details) in [
+        ("signer.viewed", signer.clone()),
+        ("signer.completed", signer),
+        (DESTROYED, json!({ "document_hash": "ab" })),
+    ] {
+        let actor = if action == DESTROYED {
+            "system"
+        } else {
+            "signer:ann@example.com"
+        };
+        let entry = NewEntry {
+            at: Timestamp::from_millis(0),
+            actor: actor.into(),
+            action: action.into(),
+            details,
+        };
+        ledger::append(&mut tx, Some(&org), &envelope, entry)
+            .await
+            .unwrap();
+    }
+    tx.commit().await.unwrap();
+
+    // The job that destroys a record may run twice.
+    for _ in 0..2 {
+        let mut tx = store.begin().await.unwrap();
+        ledger::redact(&mut tx, &org, &envelope).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    let mut connection = store.read().await.unwrap();
+    let entries = ledger::list(&mut connection, Some(&org), &envelope)
+        .await
+        .unwrap();
+    verify_chain(&entries).unwrap();
+    let withheld: Vec<bool> = entries.iter().map(|entry| entry.withheld).collect();
+    assert_eq!(withheld, [true, true, false]);
+
+    let text = serde_json::to_string(&entries).unwrap();
+    assert!(
+        !text.contains("ann@example.com") && !text.contains("Ann"),
+        "{text}"
+    );
 }
 
 /// Holds for every query plan, with and without table statistics.

@@ -3,14 +3,19 @@
 //! `hash` is the SHA-256 of the RFC 8785 canonical JSON of the entry without
 //! its `hash` member, in lower-case hex. `previous_hash` is the hash of the
 //! preceding entry, and 64 zeros for the first.
+//!
+//! Details with personal values have a random `salt`, so that the hash is a commitment to them. When a record is
+//! destroyed, these details and the salt go with it: the hash stays, its chain still verifies, and nobody finds the
+//! values by trying.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::clock::Timestamp;
 use super::id::{EnvelopeId, OrgId};
+use super::token::random;
 
 /// `previous_hash` of the first entry of a chain.
 pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -25,10 +30,17 @@ pub struct LedgerEntry {
     pub actor: String,
     /// Recorded action, for example `envelope.created`.
     pub action: String,
+    /// Members of the action; null when they were destroyed. `salt` is random, in details with personal values.
     pub details: Value,
     pub previous_hash: String,
     pub hash: String,
+    /// Whether the details were destroyed with the record: the hash is what is left of them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withheld: bool,
 }
+
+/// Ledger action of the destruction of a record. Details of the entries before it may be withheld.
+pub const DESTROYED: &str = "record.destroyed";
 
 /// Ledger action of a certificate after the first. Its details are those of `compliance.evaluated`, with
 /// the hash of the certificate.
@@ -42,17 +54,28 @@ pub const INSTALLATION: &str = "installation";
 
 /// Owner of a ledger: an envelope, or an organization for the changes of its components.
 pub trait LedgerChain {
+    /// Whether it is the ledger of a record, which may be destroyed.
+    fn is_of_record(&self) -> bool;
+
     /// Id that the entries are stored under.
     fn chain(&self) -> &str;
 }
 
 impl LedgerChain for EnvelopeId {
+    fn is_of_record(&self) -> bool {
+        true
+    }
+
     fn chain(&self) -> &str {
         self.as_str()
     }
 }
 
 impl LedgerChain for OrgId {
+    fn is_of_record(&self) -> bool {
+        false
+    }
+
     fn chain(&self) -> &str {
         self.as_str()
     }
@@ -65,6 +88,90 @@ pub struct NewEntry {
     pub actor: String,
     pub action: String,
     pub details: Value,
+}
+
+impl NewEntry {
+    /// Adds a salt of 16 random bytes, in hex, to details with personal values.
+    pub fn salted(mut self) -> Self {
+        let is_personal = has_address(&self.actor) || has_personal_values(&self.details);
+        if let Some(details) = self.details.as_object_mut().filter(|_| is_personal) {
+            details.insert("salt".into(), hex::encode(random::<16>()).into());
+        }
+
+        self
+    }
+}
+
+/// Members of the details with personal values, at any depth. A name is personal unless it is that of an organization or
+/// a component ([`NAMED`]), and so is each text with an e-mail address, whatever its member.
+const PERSONAL: [&str; 30] = [
+    "address",
+    "answer",
+    "authorized_signature",
+    "browser",
+    "comment",
+    "custodian",
+    "decline_reason",
+    "document_name",
+    "email",
+    "existing_signatures",
+    "facts",
+    "ip",
+    "ip_address",
+    "message",
+    "note",
+    "notice",
+    "phone",
+    "place",
+    "purpose",
+    "purpose_of_release",
+    "question",
+    "reason",
+    "recipient_email",
+    "recipient_name",
+    "requested_by",
+    "terms",
+    "text",
+    "user_agent",
+    "user_email",
+    "witness",
+];
+
+/// Members of organizations and components, whose `name` is not personal.
+const NAMED: [&str; 2] = ["organization_id", "version"];
+
+/// Whether a value has a personal one in it.
+fn has_personal_values(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => members.iter().any(|(name, value)| {
+            (is_personal(name, members) && !is_blank(value)) || has_personal_values(value)
+        }),
+        Value::Array(items) => items.iter().any(has_personal_values),
+        Value::String(text) => has_address(text),
+        _ => false,
+    }
+}
+
+/// Whether a member of an object is personal.
+fn is_personal(name: &str, members: &Map<String, Value>) -> bool {
+    let is_named = || NAMED.iter().any(|member| members.contains_key(*member));
+    PERSONAL.contains(&name) || (name == "name" && !is_named())
+}
+
+/// Whether nothing can be learnt from a value.
+fn is_blank(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Whether a text can have an e-mail address in it.
+fn has_address(text: &str) -> bool {
+    text.contains('@')
 }
 
 #[derive(Serialize)]
@@ -88,10 +195,36 @@ impl LedgerEntry {
             details: new.details,
             previous_hash: last.map_or_else(|| GENESIS.to_owned(), |last| last.hash.clone()),
             hash: String::new(),
+            withheld: false,
         };
 
         entry.hash = entry.computed_hash();
         entry
+    }
+
+    /// Whether the content of the entry is the one that its hash is of. A withheld entry does not show it.
+    pub fn is_intact(&self) -> bool {
+        !self.withheld && self.computed_hash() == self.hash
+    }
+
+    /// Returns what is left of the entry when its record is destroyed: without personal values, all of it, otherwise its
+    /// hash, act, time, and what kind of actor it was. A repeat changes nothing.
+    pub fn redacted(&self) -> Self {
+        let is_personal = has_address(&self.actor) || has_personal_values(&self.details);
+        if self.withheld || !is_personal {
+            return self.clone();
+        }
+
+        let actor = match self.actor.split_once(':') {
+            Some((kind, _)) if has_address(&self.actor) => kind,
+            _ => self.actor.as_str(),
+        };
+        Self {
+            actor: actor.to_owned(),
+            details: Value::Null,
+            withheld: true,
+            ..self.clone()
+        }
     }
 
     /// Computes the hash that the entry must have.
@@ -124,11 +257,16 @@ pub enum ChainError {
     Broken(i64),
 }
 
-/// Checks that `entries` form a complete chain from the first entry on.
+/// Checks that `entries` form a complete chain from the first entry on. Behind a withheld entry, it has the destruction
+/// of the record: the hash of such an entry counts, and its content is unknown.
 pub fn verify_chain(entries: &[LedgerEntry]) -> Result<(), ChainError> {
     if entries.is_empty() {
         return Err(ChainError::Empty);
     }
+
+    let mut destructions = entries.iter().rev();
+    let destroyed = destructions.find(|entry| entry.action == DESTROYED && !entry.withheld);
+    let destroyed = destroyed.map_or(0, |entry| entry.sequence);
 
     let mut previous_hash = GENESIS;
     for (entry, expected) in entries.iter().zip(1..) {
@@ -140,7 +278,8 @@ pub fn verify_chain(entries: &[LedgerEntry]) -> Result<(), ChainError> {
         }
         // The hash comes before the link: a changed entry also breaks the link of its successor, and the
         // error has to name the entry that was changed.
-        if entry.computed_hash() != entry.hash {
+        let is_withheld = entry.withheld && entry.details.is_null();
+        if !entry.is_intact() && !(is_withheld && entry.sequence < destroyed) {
             return Err(ChainError::Changed(entry.sequence));
         }
 
@@ -220,5 +359,105 @@ mod tests {
         entries[1].actor = "somebody".into();
         entries[1].hash = entries[1].computed_hash();
         assert_eq!(verify_chain(&entries), Err(ChainError::Broken(3)));
+    }
+
+    /// Entry about a signer, as most are.
+    fn signed(last: Option<&LedgerEntry>) -> LedgerEntry {
+        let new = NewEntry {
+            at: Timestamp::from_millis(0),
+            actor: "signer:ann@example.com".into(),
+            action: "signer.completed".into(),
+            details: json!({ "signer": { "signer_id": "sgn_1", "name": "Ann" } }),
+        };
+        LedgerEntry::after(last, new.salted())
+    }
+
+    /// Chain of a record that was destroyed.
+    fn destroyed_chain() -> Vec<LedgerEntry> {
+        let first = signed(None);
+        let new = NewEntry {
+            at: Timestamp::from_millis(0),
+            actor: "system".into(),
+            action: DESTROYED.into(),
+            details: json!({ "document_hash": "ab" }),
+        };
+        let last = LedgerEntry::after(Some(&first), new.salted());
+        vec![first.redacted(), last.redacted()]
+    }
+
+    fn salt_of(actor: &str, details: Value) -> Option<usize> {
+        let new = NewEntry {
+            at: Timestamp::from_millis(0),
+            actor: actor.into(),
+            action: "signer.viewed".into(),
+            details,
+        };
+        new.salted().details["salt"].as_str().map(str::len)
+    }
+
+    #[test]
+    fn details_with_personal_values_get_a_salt() {
+        for details in [
+            json!({ "signer": { "email": "ann@example.com" } }),
+            json!({ "signer": { "name": "Ann" } }),
+            json!({ "reminded": ["bo@example.com"] }),
+            json!({ "facts": { "amount": 1 } }),
+        ] {
+            assert_eq!(salt_of("system", details.clone()), Some(32), "{details}");
+        }
+        assert_eq!(salt_of("signer:ann@example.com", json!({})), Some(32));
+        assert_ne!(
+            signed(None).details["salt"],
+            signed(None).details["salt"],
+            "each entry has its own"
+        );
+
+        for details in [
+            json!({ "signer_id": "sgn_1", "status": "sent" }),
+            json!({ "controller": { "organization_id": "org_1", "name": "First Bank" } }),
+            json!({ "component": { "name": "rules", "version": "1.0.0" } }),
+            json!({ "reason": null, "note": "" }),
+        ] {
+            assert_eq!(salt_of("system", details.clone()), None, "{details}");
+        }
+    }
+
+    #[test]
+    fn a_destroyed_record_keeps_hashes_acts_and_times() {
+        let entries = destroyed_chain();
+        assert_eq!(verify_chain(&entries), Ok(()));
+        assert_eq!(entries[0].redacted(), entries[0]);
+        assert_eq!(entries[0].actor, "signer");
+        assert_eq!(entries[1].details["document_hash"], "ab");
+
+        let text = serde_json::to_string(&entries).unwrap();
+        for personal in ["ann@example.com", "Ann", "salt"] {
+            assert!(!text.contains(personal), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_withheld_entry_without_a_destruction_behind_it_is_a_change() {
+        let alone = vec![signed(None).redacted()];
+        assert_eq!(verify_chain(&alone), Err(ChainError::Changed(1)));
+
+        let mut behind = destroyed_chain();
+        let late = signed(behind.last()).redacted();
+        behind.push(late);
+        assert_eq!(verify_chain(&behind), Err(ChainError::Changed(3)));
+    }
+
+    #[test]
+    fn a_withheld_entry_has_no_details() {
+        let mut entries = destroyed_chain();
+        entries[0].details = json!({ "signer": { "name": "Bo" } });
+        assert_eq!(verify_chain(&entries), Err(ChainError::Changed(1)));
+    }
+
+    #[test]
+    fn a_withheld_entry_has_its_place_by_its_hash() {
+        let mut entries = destroyed_chain();
+        entries[0].hash = "ab".repeat(32);
+        assert_eq!(verify_chain(&entries), Err(ChainError::Broken(2)));
     }
 }

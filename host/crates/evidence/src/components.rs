@@ -337,7 +337,7 @@ fn listed_files(
 fn proved(entry: &ComponentEntry, checkpoint: &Checkpoint) -> Result<(), String> {
     let (chain, sequence) = (&entry.chain, entry.entry.sequence);
     // The log proves the hash only, so the hash must belong to these details.
-    if entry.entry.computed_hash() != entry.entry.hash {
+    if !entry.entry.is_intact() {
         return Err(format!("entry {sequence} of {chain} was changed"));
     }
 

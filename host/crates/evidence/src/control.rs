@@ -262,6 +262,16 @@ pub(crate) fn replay(
         epoch: 0,
         signers: BTreeMap::new(),
     };
+    // Without the details of one act, those behind it cannot be shown either.
+    let mut signable = entries
+        .iter()
+        .filter(|entry| is_act(entry) || is_stated(entry));
+    if signable.any(|entry| entry.withheld) {
+        let why = "acts were destroyed with the record, so their signatures cannot be verified";
+        let finding = ReportFinding::unchecked(CHECK, OpenQuestion::Rules, why);
+        return Some((finding, None));
+    }
+
     // Statements are checked between the acts, because each counts against the controller of its moment.
     for entry in entries
         .iter()
@@ -578,6 +588,7 @@ mod tests {
             }),
             previous_hash: String::new(),
             hash: String::new(),
+            withheld: false,
         }
     }
 
@@ -661,6 +672,20 @@ mod tests {
         assert_eq!(
             finding.detail,
             "entry 5, control.lent: the verifier does not know this act; use a newer one"
+        );
+    }
+
+    #[test]
+    fn a_destroyed_act_leaves_open_who_has_control() {
+        let mut entries = sale();
+        entries[2].details = Value::Null;
+        entries[2].withheld = true;
+        let (finding, report) = replay("env", &entries, None).unwrap();
+        assert_eq!(finding.ok, None);
+        assert!(report.is_none());
+        assert_eq!(
+            finding.detail,
+            "acts were destroyed with the record, so their signatures cannot be verified"
         );
     }
 

@@ -271,6 +271,7 @@ mod tests {
             details,
             previous_hash: String::new(),
             hash: String::new(),
+            withheld: false,
         }
     }
 

@@ -273,12 +273,23 @@ fn chain(entries: &[LedgerEntry]) -> ReportFinding {
         Ok(()) => ReportFinding::holds(
             "ledger",
             format!(
-                "{} entries, each follows from the one before",
-                entries.len()
+                "{} entries, each follows from the one before{}",
+                entries.len(),
+                destroyed(entries).unwrap_or_default()
             ),
         ),
         Err(error) => ReportFinding::fails("ledger", error.to_string()),
     }
+}
+
+/// Says how many entries lost their details; `None` for a record that was not destroyed.
+fn destroyed(entries: &[LedgerEntry]) -> Option<String> {
+    let withheld = entries.iter().filter(|entry| entry.withheld).count();
+    (withheld > 0).then(|| {
+        format!(
+            "; the details of {withheld} of them were destroyed, and their hashes alone are checked"
+        )
+    })
 }
 
 /// Checks the files against the hashes in the ledger.
@@ -516,6 +527,10 @@ fn re_evaluation(entries: &[LedgerEntry], certificate: &[u8], rules: &Rules) -> 
     };
 
     let details = &entry.details;
+    if entry.withheld {
+        return unchecked("the facts were destroyed with the record");
+    }
+
     let named = details["component"]["sha256"].as_str().unwrap_or_default();
     let identity = match rules.identity() {
         Ok(identity) if identity.sha256 == named => identity,
@@ -564,6 +579,7 @@ mod tests {
     use serde_json::json;
 
     use holdfast_domain::clock::Timestamp;
+    use holdfast_domain::ledger::{DESTROYED, NewEntry};
 
     use super::*;
 
@@ -599,6 +615,7 @@ mod tests {
             details,
             previous_hash: String::new(),
             hash: String::new(),
+            withheld: false,
         }
     }
 
@@ -650,6 +667,51 @@ mod tests {
             let finding = re_evaluation(entries, certificate.as_bytes(), &rules);
             assert_eq!((finding.ok, finding.detail), (ok, detail));
         }
+    }
+
+    #[test]
+    fn destroyed_facts_are_not_re_evaluated() {
+        let rules = KnownComponents(ComponentIdentity {
+            name: "rules".into(),
+            version: "1.0.0".into(),
+            sha256: "1".repeat(64),
+        });
+        let entry = LedgerEntry {
+            withheld: true,
+            ..evaluated(Value::Null)
+        };
+        let finding = re_evaluation(&[entry], b"{}", &Ok(Box::new(rules)));
+        let detail = "the facts were destroyed with the record";
+        assert_eq!((finding.ok, finding.detail.as_str()), (None, detail));
+    }
+
+    #[test]
+    fn the_ledger_of_a_destroyed_record_says_how_many_entries_lost_their_details() {
+        let mut entries: Vec<LedgerEntry> = Vec::new();
+        for (actor, action) in [
+            ("signer:ann@example.com", "signer.viewed"),
+            ("signer:ann@example.com", "signer.completed"),
+            ("system", DESTROYED),
+        ] {
+            let new = NewEntry {
+                at: Timestamp::from_millis(0),
+                actor: actor.into(),
+                action: action.into(),
+                details: json!({}),
+            };
+            entries.push(LedgerEntry::after(entries.last(), new));
+        }
+
+        assert_eq!(
+            chain(&entries).detail,
+            "3 entries, each follows from the one before"
+        );
+        let redacted: Vec<LedgerEntry> = entries.iter().map(LedgerEntry::redacted).collect();
+        assert_eq!(
+            chain(&redacted).detail,
+            "3 entries, each follows from the one before; the details of 2 of them were destroyed, and their hashes alone \
+             are checked"
+        );
     }
 
     /// A later release can compare the same rules with a pack that this release lacks.

@@ -167,11 +167,14 @@ pub fn verify_pool(
     // A problem outweighs the anchor: a log that holds all entries may hold wrong ones.
     let verdict = match (check.problems.is_empty(), &log.anchor) {
         (false, _) => EvidenceVerdict::NotValid,
+        (true, _) if !check.unproven.is_empty() => EvidenceVerdict::NotReEvaluated,
         (true, None) => EvidenceVerdict::NotAnchored,
         (true, Some(_)) => EvidenceVerdict::Valid,
     };
 
-    let (unproven, signers) = (log.unproven(), check.signers.into_iter());
+    let mut unproven = log.unproven();
+    unproven.extend(check.unproven);
+    let signers = check.signers.into_iter();
     Ok(PoolReport {
         verdict,
         valid: verdict == EvidenceVerdict::Valid,
@@ -206,6 +209,7 @@ struct PoolCheck {
     controlled_by: BTreeMap<String, usize>,
     signers: BTreeMap<String, BTreeSet<String>>,
     problems: Vec<PoolProblem>,
+    unproven: Vec<String>,
 }
 
 impl PoolCheck {
@@ -271,8 +275,15 @@ impl PoolCheck {
             self.problem(Some(id), "its last entry is not the one that the log holds");
         }
 
+        let mut entries = ledger.entries.iter();
+        let is_destroyed = entries.any(|entry| entry.withheld);
         let (finding, report) = match control::replay(id, &ledger.entries, Some(&list.log)) {
             Some((ReportFinding { ok: Some(true), .. }, Some(report))) => (None, Some(report)),
+            // One destroyed record takes nothing from the evidence of the others.
+            Some((finding, _)) if finding.ok.is_none() && is_destroyed => {
+                self.unproven.push(format!("{id}: {}", finding.detail));
+                (None, None)
+            }
             Some((finding, _)) => (Some(finding.detail), None),
             None => (Some("it has no acts of control".into()), None),
         };

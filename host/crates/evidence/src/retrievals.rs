@@ -83,6 +83,7 @@ mod tests {
             details,
             previous_hash: String::new(),
             hash: String::new(),
+            withheld: false,
         }
     }
 

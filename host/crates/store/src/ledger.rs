@@ -23,6 +23,7 @@ pub async fn append(
         Some(last) => last,
         None => last(tx, bucket, owner, of.chain()).await?,
     };
+    let new = if of.is_of_record() { new.salted() } else { new };
     let entry = LedgerEntry::after(last.as_ref(), new);
     sqlx::query(
         "insert into ledger_entry (bucket, envelope_id, sequence, org_id, at, actor, action,
@@ -48,6 +49,35 @@ pub async fn append(
     tx.outbox.tails.insert(chain, Some(entry.clone()));
 
     Ok(entry)
+}
+
+/// Destroys the details of a ledger that have personal values. A repeat changes nothing. The caller holds the envelope's lock.
+pub async fn redact(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    of: &impl LedgerChain,
+) -> Result<(), StoreError> {
+    for entry in list(tx, Some(org), of).await? {
+        let redacted = entry.redacted();
+        if redacted == entry {
+            continue;
+        }
+
+        sqlx::query(
+            "update ledger_entry set actor = $4, details = $5, withheld = $6
+             where bucket = $1 and envelope_id = $2 and sequence = $3",
+        )
+        .bind(org.bucket())
+        .bind(of.chain())
+        .bind(redacted.sequence)
+        .bind(&redacted.actor)
+        .bind(json_text(&redacted.details))
+        .bind(i64::from(redacted.withheld))
+        .execute(&mut **tx)
+        .await?;
+    }
+
+    Ok(())
 }
 
 /// Notes that a ledger is new and has no entries.
@@ -202,5 +232,6 @@ table_row! {
         details: json("details"),
         previous_hash: text("previous_hash"),
         hash: text("hash"),
+        withheld: flag("withheld"),
     }
 }

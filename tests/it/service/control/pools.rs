@@ -3,10 +3,12 @@
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 
+use holdfast::domain::id::EnvelopeId;
 use serde_json::{Value, json};
 
 use super::transfers::{more, offered, step, wait};
 use super::{Party, code};
+use crate::service::vault::integrity::destroy_details;
 use crate::support::{TestApp, TestResponse, operator_output, pool_output, release_form};
 
 /// Files of a zip, by name.
@@ -117,6 +119,27 @@ async fn both_sides_of_a_sale_prove_it_offline() {
 
     let stranger = Party::new(&app).await;
     proofs(&app, &stranger, &transfer).await.error(404);
+}
+
+/// The acts of one record name people, and are destroyed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_without_its_details_is_unproven_and_no_problem() {
+    let (app, [lender, funder], records, transfer) = sold().await;
+    let path = format!("/partner/envelopes/{}/vault-out", records[0]);
+    let asked = app.post_as(&lender.key, &path, release_form()).await;
+    asked.error(409);
+
+    let record = EnvelopeId::parse(&records[0]).unwrap();
+    destroy_details(&app, &lender.org, &record).await;
+
+    let files = files(&app, &funder, &transfer).await;
+    let (status, report) = verify(&files, Some(&app.ledger_key().await));
+    assert_eq!(status, 4, "{report:#}");
+    assert_eq!(report["problems"], json!([]), "{report:#}");
+    let unproven = report["unproven"].as_array().unwrap();
+    assert_eq!(unproven.len(), 1, "{report:#}");
+    let why = unproven[0].as_str().unwrap();
+    assert!(why.starts_with(&records[0]), "{why}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

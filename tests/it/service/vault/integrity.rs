@@ -4,8 +4,12 @@
 use std::path::Path;
 
 use holdfast::config::Config;
+use holdfast::domain::clock::Timestamp;
+use holdfast::domain::id::{EnvelopeId, OrgId};
+use holdfast::domain::ledger::{DESTROYED, NewEntry};
 use holdfast::domain::organization::OrgSettings;
-use serde_json::Value;
+use holdfast::store::ledger;
+use serde_json::{Value, json};
 
 use crate::support::{SETTINGS, TestApp, operator_output};
 
@@ -273,6 +277,44 @@ async fn a_rewritten_ledger_is_detected_by_the_log() {
         checks.len() > 2 && checks.iter().all(|check| *check == "log"),
         "{checks:?}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_without_its_personal_values_agrees_with_the_log() {
+    let (app, id) = vaulted().await;
+    let before = app.custody(&id).await["entries"].take();
+    let text = before.to_string();
+    assert!(text.contains('@') && text.contains("salt"), "{text}");
+
+    let envelope = EnvelopeId::parse(&id).unwrap();
+    destroy_details(&app, &app.org, &envelope).await;
+    expect(&app, &id, &[]).await;
+
+    let after = app.custody(&id).await["entries"].take();
+    let hashes = |entries: &Value| -> Vec<Value> {
+        let entries = entries.as_array().unwrap().iter();
+        entries.map(|entry| entry["hash"].clone()).collect()
+    };
+    let kept = hashes(&before).len();
+    assert_eq!(hashes(&after)[..kept], hashes(&before)[..]);
+    let text = after.to_string();
+    assert!(!text.contains('@') && !text.contains("salt"), "{text}");
+}
+
+/// Destroys the details of a ledger, as with its record.
+pub async fn destroy_details(app: &TestApp, org: &OrgId, envelope: &EnvelopeId) {
+    let mut tx = app.store.begin().await.unwrap();
+    let destroyed = NewEntry {
+        at: Timestamp::from_millis(0),
+        actor: "system".into(),
+        action: DESTROYED.into(),
+        details: json!({}),
+    };
+    ledger::append(&mut tx, Some(org), envelope, destroyed)
+        .await
+        .unwrap();
+    ledger::redact(&mut tx, org, envelope).await.unwrap();
+    tx.commit().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

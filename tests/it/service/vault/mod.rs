@@ -5,7 +5,7 @@ mod clock;
 mod completion;
 mod copies;
 mod in_and_out;
-mod integrity;
+pub mod integrity;
 mod log;
 mod pipeline;
 mod witnesses;

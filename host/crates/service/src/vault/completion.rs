@@ -536,6 +536,7 @@ mod tests {
                 details: json!({ "signer": { "signer_id": signer.id, "phone": "+15551234567" } }),
                 previous_hash: String::new(),
                 hash: String::new(),
+                withheld: false,
             };
 
             let row = |rows: &[String]| {

@@ -25,6 +25,12 @@ pub fn history(texts: Texts, entries: &[LedgerEntry]) -> Vec<HistoryLine> {
 
 /// Returns what happened, or none for an entry that concerns auditors only.
 pub fn in_words(texts: Texts, entry: &LedgerEntry) -> Option<String> {
+    // Without its details, an entry does not say which of several words are true.
+    if entry.withheld {
+        let action = [("action", entry.action.as_str())];
+        return Some(texts.with("history-withheld", action));
+    }
+
     let details = &entry.details;
     let name = |member: &str| {
         let name = details[member]["name"].as_str();
@@ -130,6 +136,7 @@ mod tests {
             details,
             previous_hash: String::new(),
             hash: String::new(),
+            withheld: false,
         }
     }
 
@@ -282,6 +289,19 @@ mod tests {
 
         for unsaid in ["control.designated", "download_link.issued"] {
             assert_eq!(in_words(Texts::default(), &entry(unsaid, plain())), None);
+        }
+    }
+
+    #[test]
+    fn a_withheld_entry_says_so_instead_of_what_happened() {
+        for action in ["signer.completed", "download_link.issued"] {
+            let withheld = LedgerEntry {
+                withheld: true,
+                ..entry(action, Value::Null)
+            };
+            let said = in_words(Texts::default(), &withheld);
+            let words = format!("The details of this entry were destroyed: {action}");
+            assert_eq!(said, Some(words));
         }
     }
 }

@@ -38,6 +38,11 @@ pub async fn recorded(
 }
 
 fn read(entry: LedgerEntry) -> Result<RecordedRelease, ServiceError> {
+    if entry.withheld {
+        let why = "The record was destroyed, and the recipient of its release with it";
+        return Err(ServiceError::Conflict(why.into()));
+    }
+
     // The form was checked before it was recorded. One that cannot be read is a fault of this program.
     let form = ReleaseForm::deserialize(&entry.details["form"]);
     let form = form.map_err(|error| ServiceError::Internal(format!("a release form: {error}")))?;
@@ -163,4 +168,25 @@ async fn permit_another_print(
     }
 
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdfast_domain::ledger::NewEntry;
+
+    #[test]
+    fn a_destroyed_release_is_refused() {
+        let new = NewEntry {
+            at: Timestamp::from_millis(0),
+            actor: "key:key_1".into(),
+            action: EventType::VaultReleased.as_str().into(),
+            details: json!({ "form": { "recipient_name": "Ann" } }),
+        };
+        let entry = LedgerEntry::after(None, new).redacted();
+        let Err(ServiceError::Conflict(why)) = read(entry) else {
+            panic!("a destroyed form was read");
+        };
+        assert!(why.contains("The record was destroyed"), "{why}");
+    }
 }
