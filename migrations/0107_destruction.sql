@@ -55,3 +55,14 @@ alter table funding_decision add column digests text;
 
 -- What a tape found about a record, by the record.
 create index tape_row_by_record on tape_row (bucket, envelope_id) where envelope_id is not null;
+
+-- Rows of a record, by the record. External ids of submitters begin with the envelope's id.
+create index control_copy_of_envelope on control_copy (bucket, envelope_id);
+create index control_pledge_of_envelope on control_pledge (bucket, envelope_id);
+create index control_release_of_envelope on control_release (bucket, envelope_id);
+create index control_statement_of_envelope on control_statement (bucket, envelope_id);
+create index download_link_of_envelope on download_link (bucket, envelope_id);
+create index kba_billed_of_session on kba_billed (bucket, kba_id);
+create index kba_billed_person_of_session on kba_billed_person (bucket, kba_id);
+create index open_link_record_of_envelope on open_link_record (bucket, envelope_id);
+create index room_submitter_of_envelope on room_submitter (bucket, substr(external_id, 1, 30));

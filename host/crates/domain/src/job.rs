@@ -219,7 +219,7 @@ impl JobPayload for DestroyRecord {
     const NAME: &'static str = "record.destroy";
     const QUEUE: JobQueue = JobQueue::Bulk;
     /// A record whose destruction began is destroyed to the end.
-    const RETRIES: RetryPolicy = RetryPolicy::EvenRefused;
+    const RETRIES: RetryPolicy = RetryPolicy::Endless;
 }
 
 /// Makes a release that the record's controller has agreed to.

@@ -184,7 +184,7 @@ pub async fn open_of(
     Ok(found.as_deref().and_then(DestructionId::parse))
 }
 
-/// Returns the records of open requests that a party of another organization controls, or of one request.
+/// Returns the records that a party of another organization controls, of all requests that were not withdrawn, or of one.
 pub async fn controlled_by(
     connection: &mut SqlConnection,
     controller: &OrgId,
@@ -193,7 +193,9 @@ pub async fn controlled_by(
 ) -> Result<Vec<DestructionRecord>, StoreError> {
     // The party knows neither the organization of a request nor its bucket.
     let text = format!(
-        "{RECORDS} where record.controller_id = $1 and record.org_id <> $1
+        "{RECORDS} join destruction on destruction.bucket = record.bucket
+             and destruction.destruction_id = record.destruction_id and destruction.withdrawn is null
+         where record.controller_id = $1 and record.org_id <> $1
              and ($2 = '' or record.destruction_id = $2)
          ) as found order by destruction_id desc, envelope_id limit $3"
     );

@@ -433,14 +433,23 @@ impl Store {
     /// Moves all committed changes from the write-ahead log into the file and empties the log, so that deleted values are in
     /// neither. Returns false if a reader still needs the log. PostgreSQL removes deleted rows by itself, with `vacuum`.
     pub async fn empty_write_ahead_log(&self) -> Result<bool, StoreError> {
-        if self.dialect == SqlDialect::Postgres {
+        let Some(database) = self.readers.file().cloned() else {
             return Ok(true);
-        }
-        let mut connection = self.read().await?;
-        let row = sqlx::query("pragma wal_checkpoint(truncate)")
-            .fetch_one(&mut *connection)
-            .await?;
-        let busy: i64 = row.try_get(0)?;
+        };
+        // On a thread of its own: it waits for readers.
+        let emptied = tokio::task::spawn_blocking(move || {
+            let mut connection = database.open(SqlDialect::Sqlite.session_statements())?;
+            connection.run("pragma wal_checkpoint(truncate)", Some(Vec::new()), 1)
+        });
+        let answer = match emptied.await {
+            Ok(emptied) => emptied?,
+            Err(_) => return Err(sqlx::Error::WorkerCrashed.into()),
+        };
+
+        let busy: i64 = match answer.rows.first() {
+            Some(row) => row.try_get(0)?,
+            None => 1,
+        };
         Ok(busy == 0)
     }
 

@@ -1,11 +1,14 @@
 //! Rows of one record: what a destruction leaves of each table.
 
+use std::collections::BTreeSet;
+
+use serde_json::Value;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::statement::RunStatement as _;
-use super::{SqlConnection, StoreError, WriteTransaction, decision_blocks};
+use super::{SqlConnection, StoreError, WriteTransaction, decision_blocks, ledger};
 use holdfast_domain::envelope::Envelope;
-use holdfast_domain::id::{BUCKETS, OrgId, TemplateId};
+use holdfast_domain::id::{OrgId, TemplateId};
 use holdfast_domain::job::{DestroyRecord, JobPayload as _};
 
 /// Table with rows of records.
@@ -36,28 +39,47 @@ const fn row(table: &'static str, key: &'static str, fate: Fate) -> RecordTable 
     RecordTable { table, key, fate }
 }
 
+/// Condition on the organization, for tables with an index on it.
+macro_rules! of_originator {
+    ($($condition:tt)+) => {
+        concat!(
+            "org_id = (select e.org_id from envelope e where e.bucket = $1 and e.envelope_id = $2) and ",
+            $($condition)+
+        )
+    };
+}
+
 /// Documents that were made for the envelope alone. One that was deleted since has no owner any more.
 macro_rules! of_templates {
     ($column:literal) => {
         concat!(
             $column,
-            " in (select own.template_id from template own
-                 where own.bucket = $1 and own.origin = 'document' and (own.owner_id = $2
-                     or (own.owner_id is null and own.template_id = (
-                         select e.template_id from envelope e where e.bucket = $1
-                             and e.envelope_id = $2 and e.bulk_batch is null))))"
+            " in (select own.template_id from envelope e
+                     join template own on own.bucket = e.bucket and own.org_id = e.org_id
+                         and own.owner_id = e.envelope_id
+                     where e.bucket = $1 and e.envelope_id = $2 and own.origin = 'document'
+                 union all
+                 select own.template_id from envelope e
+                     join template own on own.bucket = e.bucket and own.template_id = e.template_id
+                     where e.bucket = $1 and e.envelope_id = $2 and e.bulk_batch is null
+                         and own.origin = 'document' and own.owner_id is null)"
         )
     };
 }
 
-/// Submitters in the signing room.
-const OF_SUBMITTERS: &str = "submitter_id in (select own.submitter_id from room_submitter own
-     where own.bucket = $1 and own.external_id like $2 || '.%')";
-/// Submissions in the signing room. Their external ids begin with that of the envelope.
+/// Submitters in the signing room. Their external ids begin with that of the envelope, which has 30 characters, as in the index.
+const SUBMITTERS: &str = "substr(external_id, 1, 30) = $2";
+const OF_SUBMITTERS: &str = of_originator!(
+    "submitter_id in (select own.submitter_id from room_submitter own
+         where own.bucket = $1 and substr(own.external_id, 1, 30) = $2)"
+);
+/// Submissions in the signing room.
 const OF_SUBMISSIONS: &str = "submission_id in (select own.submission_id from room_submitter own
-     where own.bucket = $1 and own.external_id like $2 || '.%')";
+     where own.bucket = $1 and substr(own.external_id, 1, 30) = $2)";
 const OF_TEMPLATES: &str = of_templates!("template_id");
-const OF_ROOM_TEMPLATES: &str = of_templates!("external_id");
+const OF_ROOM_TEMPLATES: &str = of_originator!(of_templates!("external_id"));
+const OF_BATCH: &str = "envelope_id = $2 and batch_id = (select e.bulk_batch from envelope e
+     where e.bucket = $1 and e.envelope_id = $2)";
 const OF_EVENTS: &str = "event_id in (select own.event_id from event own
      where own.bucket = $1 and own.envelope_id = $2)";
 const OF_DELIVERIES: &str = "delivery_id in (select own.delivery_id from webhook_delivery own
@@ -73,7 +95,7 @@ pub const RECORD_TABLES: &[RecordTable] = &[
     row("access_code_failure", ENVELOPE, Fate::Deleted),
     row(
         "bulk_item",
-        ENVELOPE,
+        OF_BATCH,
         Fate::Redacted(&["customer_name=", "email", "error"]),
     ),
     row(
@@ -157,7 +179,7 @@ pub const RECORD_TABLES: &[RecordTable] = &[
         Fate::Redacted(&["document_name", "reason"]),
     ),
     // The cells are what the tape's own organization states. What was read from the contract goes.
-    row("tape_row", ENVELOPE, Fate::Redacted(&["findings=[]"])),
+    row("tape_row", ENVELOPE, Fate::Redacted(&["findings", "reuse"])),
     row("test_message", ENVELOPE, Fate::Deleted),
     row(
         "vault_intent",
@@ -171,24 +193,19 @@ pub const RECORD_TABLES: &[RecordTable] = &[
     row("event", ENVELOPE, Fate::Redacted(&["body="])),
     row("signer_delivery", OF_SUBMITTERS, Fate::Deleted),
     row("room_submission", OF_SUBMISSIONS, Fate::Deleted),
-    row(
-        "room_submitter",
-        "external_id like $2 || '.%'",
-        Fate::Deleted,
-    ),
+    row("room_submitter", SUBMITTERS, Fate::Deleted),
     row("room_template", OF_ROOM_TEMPLATES, Fate::Deleted),
     row("placement_decision", OF_TEMPLATES, Fate::Digested),
     row("template_stipulation", OF_TEMPLATES, Fate::Deleted),
     row("template_version", OF_TEMPLATES, Fate::Deleted),
     row("template", OF_TEMPLATES, Fate::Deleted),
-    // Last: the documents above are found through it.
+    // Last: rows above are found through it.
     row(
         "envelope",
         ENVELOPE,
         Fate::Redacted(&[
             "name=",
             "external_id",
-            "template_id",
             "metadata={}",
             "secured_party",
             "upload",
@@ -209,8 +226,8 @@ pub const RECORD_TABLES: &[RecordTable] = &[
     ),
 ];
 
-/// Tables with rows of a record in the buckets of other organizations: its parties, and their tapes.
-const IN_ALL_BUCKETS: [&str; 6] = [
+/// Tables with rows of a record in the buckets of all its parties.
+const OF_PARTIES: [&str; 6] = [
     "component_difference",
     "event",
     "request_log",
@@ -219,15 +236,17 @@ const IN_ALL_BUCKETS: [&str; 6] = [
     "webhook_delivery",
 ];
 
-/// Tables by whose rows people reach a record without an account, or work on it becomes due.
-const DOORS: [&str; 8] = [
+/// Tables by whose rows people reach a record without an account, work on it becomes due, or lists show it.
+const DOORS: [&str; 10] = [
     "access_code",
     "control_view",
     "download_link",
     "drawing_handover",
+    "envelope",
     "integrity_check",
     "retention_proposal",
     "seal_state",
+    "signer",
     "signing_link",
 ];
 
@@ -271,7 +290,7 @@ impl RecordTable {
     }
 }
 
-/// Closes the ways to a record whose destruction begins: links of people, due work, and jobs.
+/// Closes the ways to a record whose destruction begins: links of people, due work, jobs, and values in lists.
 pub async fn close(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<(), StoreError> {
     for table in RECORD_TABLES
         .iter()
@@ -306,17 +325,39 @@ pub async fn destroy(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<(
         }
     }
 
+    let own = BTreeSet::from([envelope.org.bucket()]);
+    let of_parties = buckets_of_parties(tx, envelope).await?;
     for table in RECORD_TABLES {
-        if IN_ALL_BUCKETS.contains(&table.table) {
-            for bucket in 0..BUCKETS {
-                table.apply(tx, envelope, i64::from(bucket)).await?;
-            }
-        } else {
-            table.apply(tx, envelope, envelope.org.bucket()).await?;
+        let is_of_parties = OF_PARTIES.contains(&table.table);
+        let buckets = if is_of_parties { &of_parties } else { &own };
+        for bucket in buckets {
+            table.apply(tx, envelope, *bucket).await?;
         }
     }
 
     remove_jobs(tx, envelope).await
+}
+
+/// Returns the buckets of the originator and of all organizations that the ledger names: each act of a party is in it.
+async fn buckets_of_parties(
+    connection: &mut SqlConnection,
+    envelope: &Envelope,
+) -> Result<BTreeSet<i64>, StoreError> {
+    let mut buckets = BTreeSet::from([envelope.org.bucket()]);
+    for entry in ledger::list(connection, Some(&envelope.org), &envelope.id).await? {
+        add_buckets(&entry.details, &mut buckets);
+    }
+    Ok(buckets)
+}
+
+/// Adds the buckets of the organizations in a value.
+fn add_buckets(value: &Value, buckets: &mut BTreeSet<i64>) {
+    match value {
+        Value::String(text) => buckets.extend(OrgId::parse(text).map(|org| org.bucket())),
+        Value::Array(items) => items.iter().for_each(|item| add_buckets(item, buckets)),
+        Value::Object(members) => members.values().for_each(|item| add_buckets(item, buckets)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// Returns the documents that were made for an envelope alone. They have objects of their own.
@@ -342,8 +383,7 @@ pub async fn room_objects(
     let text = format!(
         "select document_key as files from room_submission where bucket = $1 and {OF_SUBMISSIONS}
          union select signed_key as files from room_submission where bucket = $1 and {OF_SUBMISSIONS}
-         union select attachments as files from room_submitter
-             where bucket = $1 and external_id like $2 || '.%'
+         union select attachments as files from room_submitter where bucket = $1 and {SUBMITTERS}
          union select document_key as files from room_template
              where bucket = $1 and {OF_ROOM_TEMPLATES}"
     );
@@ -358,6 +398,8 @@ pub async fn room_objects(
         let files: Option<String> = row.try_get("files")?;
         keys.extend(keys_in(&files.unwrap_or_default()));
     }
+    // Those below the envelope's own id are deleted with its other objects.
+    keys.retain(|key| !key.contains(envelope.id.as_str()));
     keys.sort_unstable();
     keys.dedup();
 
@@ -383,20 +425,23 @@ async fn is_shared(
     envelope: &Envelope,
     key: &str,
 ) -> Result<bool, StoreError> {
+    // Templates first: their documents are the ones that many submissions share.
     let text = format!(
-        "select submission_id as id from room_submission
-             where bucket = $1 and (document_key like $3 or signed_key like $3) and not ({OF_SUBMISSIONS})
+        "select template_id as id from room_template where bucket = $1 and org_id = $4
+             and document_key like $3 and (external_id is null or not ({OF_ROOM_TEMPLATES}))
          union all
-         select submitter_id as id from room_submitter where bucket = $1 and attachments like $3
-             and not (external_id is not null and external_id like $2 || '.%')
+         select submission_id as id from room_submission where bucket = $1 and org_id = $4
+             and (document_key like $3 or signed_key like $3) and not ({OF_SUBMISSIONS})
          union all
-         select template_id as id from room_template where bucket = $1 and document_key like $3
-             and not (external_id is not null and {OF_ROOM_TEMPLATES})"
+         select submitter_id as id from room_submitter where bucket = $1 and org_id = $4
+             and attachments like $3 and (external_id is null or not ({SUBMITTERS}))
+         limit 1"
     );
     sqlx::query(AssertSqlSafe(text))
         .bind(envelope.org.bucket())
         .bind(envelope.id.as_str())
         .bind(format!("%{key}%"))
+        .bind(envelope.org.as_str())
         .finds_row(connection)
         .await
 }
@@ -404,20 +449,18 @@ async fn is_shared(
 /// Returns the SHA-256 of each file of a record in the signing room: executed documents, and files of signers.
 pub async fn room_digests(
     connection: &mut SqlConnection,
-    org: &OrgId,
     envelope: &Envelope,
 ) -> Result<(Vec<String>, Vec<String>), StoreError> {
     let text = format!(
-        "select signed_key as signed, null as attached from room_submission
-             where bucket = $1 and org_id = $3 and {OF_SUBMISSIONS}
+        "select signed_key as signed, cast(null as text) as attached from room_submission
+             where bucket = $1 and {OF_SUBMISSIONS}
          union all
-         select null as signed, attachments as attached from room_submitter
-             where bucket = $1 and org_id = $3 and external_id like $2 || '.%'"
+         select cast(null as text) as signed, attachments as attached from room_submitter
+             where bucket = $1 and {SUBMITTERS}"
     );
     let rows = sqlx::query(AssertSqlSafe(text))
-        .bind(org.bucket())
+        .bind(envelope.org.bucket())
         .bind(envelope.id.as_str())
-        .bind(org.as_str())
         .fetch_all(connection)
         .await?;
 

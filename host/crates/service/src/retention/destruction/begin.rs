@@ -283,7 +283,7 @@ async fn files(
     });
     let mut files: BTreeMap<String, Vec<String>> = named.collect();
 
-    let (signed, attached) = record_rows::room_digests(connection, org, envelope).await?;
+    let (signed, attached) = record_rows::room_digests(connection, envelope).await?;
     for (name, digests) in [("executed", signed), ("attachments", attached)] {
         if !digests.is_empty() {
             files.insert(name.to_owned(), digests);
@@ -344,7 +344,9 @@ pub(super) fn about(error: ServiceError, envelope: &Envelope) -> ServiceError {
         ServiceError::Control(problem) => Problem::from(&problem),
         error => return error,
     };
-    let mut details = problem.details.map_or_else(|| json!({}), |details| *details);
+    let mut details = problem
+        .details
+        .map_or_else(|| json!({}), |details| *details);
     if let Value::Object(members) = &mut details {
         members.insert("envelope_id".into(), json!(envelope.id));
     }

@@ -190,21 +190,25 @@ pub async fn request(
         id: id.clone(),
         org: caller.org.clone(),
         reason: form.reason.trim().to_owned(),
-        certificate_recipient: form.certificate_recipient.map(|name| name.trim().to_owned()),
+        certificate_recipient: form
+            .certificate_recipient
+            .map(|name| name.trim().to_owned()),
         requested: step(&mut tx, caller, None, now).await?,
         authorized: None,
         carried_out: None,
         withdrawn: None,
     };
-    let records = chosen.iter().map(|(envelope, controller)| DestructionRecord {
-        destruction: id.clone(),
-        org: envelope.org.clone(),
-        envelope: envelope.id.clone(),
-        controller: controller.clone(),
-        consented: None,
-        refusal: None,
-        progress: None,
-    });
+    let records = chosen
+        .iter()
+        .map(|(envelope, controller)| DestructionRecord {
+            destruction: id.clone(),
+            org: envelope.org.clone(),
+            envelope: envelope.id.clone(),
+            controller: controller.clone(),
+            consented: None,
+            refusal: None,
+            progress: None,
+        });
     let records: Vec<DestructionRecord> = records.collect();
     rows::insert(&mut tx, &new, &records).await?;
 
@@ -273,8 +277,11 @@ async fn due(
         };
         match requestable(connection, &envelope, now).await {
             Ok(controller) => chosen.push((envelope, controller)),
-            Err(ServiceError::Store(StoreError::Destroyed)) => {}
-            Err(ServiceError::Problem(_) | ServiceError::Control(_)) => {}
+            Err(
+                ServiceError::Store(StoreError::Destroyed)
+                | ServiceError::Problem(_)
+                | ServiceError::Control(_),
+            ) => {}
             Err(error) => return Err(error),
         }
         if chosen.len() >= MOST {
@@ -385,10 +392,7 @@ pub async fn decide(
             queue(&mut tx, &id, &records, now).await?;
             "destruction.carried_out"
         }
-        (
-            DestructionAct::Withdraw,
-            DestructionState::Requested | DestructionState::Authorized,
-        ) => {
+        (DestructionAct::Withdraw, DestructionState::Requested | DestructionState::Authorized) => {
             request.withdrawn = Some(own);
             "destruction.withdrawn"
         }
@@ -414,7 +418,9 @@ fn not_now(act: DestructionAct, state: DestructionState) -> ServiceError {
         }
         (_, DestructionState::Withdrawn) => "The request was withdrawn",
         (_, DestructionState::CarriedOut) => "The destruction was carried out already",
-        _ => "The destruction was authorized already; a person who did not authorize it carries it out",
+        _ => {
+            "The destruction was authorized already; a person who did not authorize it carries it out"
+        }
     };
     ServiceError::Conflict(message.into())
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::Value;
 
 use super::begin;
 use crate::templates::pages::PageCache;
@@ -49,7 +49,7 @@ pub async fn carry_on(
     let mut tx = core.store.begin().await?;
     let envelope = locked(&mut tx, org, &envelope.id).await?;
     record_rows::destroy(&mut tx, &envelope).await?;
-    ledger::redact(&mut tx, envelope.id.as_str()).await?;
+    ledger::redact(&mut tx, org, &envelope.id).await?;
     tx.commit().await?;
     faults::pass("rows destroyed");
 
@@ -62,7 +62,7 @@ pub async fn carry_on(
     core.files.destroy_record_key(envelope.id.as_str()).await?;
     faults::pass("key destroyed");
 
-    finish(core, org, job).await?;
+    finish(core, org, &envelope.id).await?;
     faults::pass("destroyed");
     Ok(NextStep::Done)
 }
@@ -156,10 +156,10 @@ async fn delete_objects(core: &Core, envelope: &Envelope) -> Result<(), ServiceE
 }
 
 /// Notes that nothing is left, and reports it to the originator and to the party that controlled the record.
-async fn finish(core: &Core, org: &OrgId, job: &DestroyRecord) -> Result<(), ServiceError> {
+async fn finish(core: &Core, org: &OrgId, id: &EnvelopeId) -> Result<(), ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    let envelope = locked(&mut tx, org, &job.envelope).await?;
+    let envelope = locked(&mut tx, org, id).await?;
     if envelope.destruction == Some(EnvelopeDestruction::Destroyed) {
         return Ok(());
     }
@@ -169,10 +169,12 @@ async fn finish(core: &Core, org: &OrgId, job: &DestroyRecord) -> Result<(), Ser
     let destroyed = rows::destroyed(&mut tx, org, &envelope.id).await?;
     let destroyed = destroyed.ok_or(StoreError::Conflict)?;
 
-    let content = serde_json::from_str(&destroyed.certificate)
-        .map_err(|error| ServiceError::Internal(format!("certificate of {}: {error}", envelope.id)))?;
-    let mut data = json!(job.cause);
-    data["certificate_sha256"] = json!(canonical_sha256(&content));
+    let content: Value = serde_json::from_str(&destroyed.certificate).map_err(|error| {
+        ServiceError::Internal(format!("certificate of {}: {error}", envelope.id))
+    })?;
+    // Another cause than that of the job, if a request was carried out during an erasure.
+    let mut data = content["cause"].clone();
+    data["certificate_sha256"] = canonical_sha256(&content).into();
     let event = EventType::RecordDestroyed;
     events::emit(&mut tx, &envelope, event, data.clone(), now).await?;
     let controller = control::of_envelope(&mut tx, &envelope).await?.controller;
