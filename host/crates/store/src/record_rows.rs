@@ -495,6 +495,18 @@ mod tests {
         assert_eq!(digests_in(key), ["ab"]);
     }
 
+    #[test]
+    fn the_buckets_of_parties_are_found_at_any_depth_of_an_entry() {
+        let (lender, buyer) = (OrgId::new(), OrgId::new());
+        let details = serde_json::json!({
+            "controller": { "organization_id": lender, "name": "First Bank" },
+            "parties": [buyer, "org_1", 7, null],
+        });
+        let mut found = BTreeSet::new();
+        add_buckets(&details, &mut found);
+        assert_eq!(found, BTreeSet::from([lender.bucket(), buyer.bucket()]));
+    }
+
     /// A destruction finds rows through others, so those come later.
     #[test]
     fn rows_are_deleted_before_those_that_they_are_found_through() {
