@@ -1,5 +1,6 @@
 //! The store's contract, tested on both databases.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use holdfast::domain::clock::{Clock, Timestamp};
@@ -21,7 +22,7 @@ use holdfast::store::search::{self, EnvelopeSearch, EnvelopeTab, TroubleCounts};
 use holdfast::store::{
     ACQUIRE_TIMEOUT, STRANGERS, Store, StoreError, activity, api_keys, counts, customers,
     envelopes, glances, idempotency, jobs, ledger, organizations, page_facts, provider_poll,
-    questions, rate_windows, signers,
+    questions, rate_windows, record_rows, signers,
 };
 use serde_json::json;
 use sqlx::Row as _;
@@ -64,6 +65,7 @@ on_both_databases!(
     a_claim_leases_as_many_jobs_as_it_asks_for,
     a_late_worker_cannot_settle_a_reclaimed_job,
     every_tenant_table_is_keyed_by_bucket_and_indexed_by_organization,
+    a_destruction_knows_every_table_that_names_an_envelope,
     a_stored_response_is_settled_only_by_its_claim,
     a_rate_limit_window_ends_and_restarts,
     a_cached_key_is_revalidated,
@@ -459,6 +461,54 @@ async fn every_tenant_table_is_keyed_by_bucket_and_indexed_by_organization(store
             .any(|index| text.contains(index));
         assert!(indexed, "{name} has no index on its organization: {text}");
     }
+}
+
+/// A new table with rows of records has to state what a destruction leaves of them, and each statement has to fit its table.
+async fn a_destruction_knows_every_table_that_names_an_envelope(store: Store) {
+    let mut connection = store.read().await.unwrap();
+    let columns = if store.dialect() == holdfast::store::SqlDialect::Sqlite {
+        "select m.name as name from sqlite_master m join pragma_table_info(m.name) c
+         where m.type = 'table' and c.name = 'envelope_id'"
+    } else {
+        "select table_name::text as name from information_schema.columns
+         where table_schema = 'public' and column_name = 'envelope_id'"
+    };
+    let rows = sqlx::query(columns)
+        .fetch_all(&mut *connection)
+        .await
+        .unwrap();
+    drop(connection);
+    let named: BTreeSet<String> = rows.iter().map(|row| row.get("name")).collect();
+    assert!(named.len() > 40, "{named:?}");
+
+    let known = record_rows::RECORD_TABLES.iter().map(|one| one.table);
+    let known: BTreeSet<String> = known.map(str::to_owned).collect();
+    let unknown: Vec<_> = named.difference(&known).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+
+    let organization = organization();
+    let mut tx = store.begin().await.unwrap();
+    organizations::insert(&mut tx, &organization).await.unwrap();
+    let envelope = Envelope::new(
+        organization.id.clone(),
+        holdfast::domain::id::CustomerId::new(),
+        "Lease of Jordan Lee".into(),
+        EnvelopeKind::Paper,
+        "user:ada@oak.example".into(),
+        Timestamp::from_millis(0),
+    );
+    envelopes::insert(&mut tx, &envelope).await.unwrap();
+    record_rows::destroy(&mut tx, &envelope).await.unwrap();
+    tx.commit().await.unwrap();
+
+    let mut connection = store.read().await.unwrap();
+    let left = envelopes::get(&mut connection, &organization.id, &envelope.id)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!((left.name.as_str(), left.created_by.as_str()), ("", ""));
+    assert_eq!(left.status, envelope.status);
+    assert!(store.empty_write_ahead_log().await.unwrap());
 }
 
 async fn new_key(store: &Store) -> ApiKeyRecord {

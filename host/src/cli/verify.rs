@@ -5,18 +5,22 @@ use std::process::ExitCode;
 
 use clap::Args;
 use holdfast_verify::{USAGE, VerifyArguments, text};
+use serde_json::{Value, json};
 
 use super::Failure;
 use super::output::CommandOutput;
 use crate::start;
 use holdfast_base::config::Config;
 use holdfast_components::compiler::ComponentCompiler;
+use holdfast_domain::envelope::Envelope;
 use holdfast_domain::id::EnvelopeId;
+use holdfast_domain::ledger::verify_chain;
 use holdfast_evidence::{Bundle, TrustedLogs, VerificationReport};
 use holdfast_platform::Caller;
 use holdfast_platform::log;
-use holdfast_service::envelopes;
+use holdfast_service::retention::destruction::certificate;
 use holdfast_service::vault::custody;
+use holdfast_service::{App, envelopes};
 use holdfast_store::organizations;
 
 #[derive(Args)]
@@ -52,7 +56,15 @@ pub async fn run(
             let checked = verify.arguments.verify(&bundle, &trusted, &compiler);
             checked.await?
         }
-        None => verify_envelope(subject, trusted, config).await?,
+        None => match verify_envelope(subject, trusted, config).await? {
+            EnvelopeReport::Whole(report) => *report,
+            EnvelopeReport::Destroyed(report) => {
+                let at = report["destroyed_at"].as_str().unwrap_or_default();
+                let words = format!("{subject} was destroyed at {at}; the ledger is intact\n");
+                output.one(&report, &words);
+                return Ok(ExitCode::SUCCESS);
+            }
+        },
     };
 
     output.one(&serde_json::to_value(&report)?, &text(&report));
@@ -76,11 +88,41 @@ fn given(
     Ok((trusted, bundle))
 }
 
+/// What is known about an envelope of this installation.
+enum EnvelopeReport {
+    Whole(Box<VerificationReport>),
+    /// The certificate of its destruction, whose entry is in an intact ledger.
+    Destroyed(Value),
+}
+
+/// Checks the ledger that a destroyed record has left, and returns the certificate with its proof.
+async fn verify_destroyed(
+    app: &App,
+    caller: &Caller,
+    envelope: &Envelope,
+) -> Result<Value, Failure> {
+    let id = envelope.id.as_str();
+    let ledger = custody::ledger(app, &app.vault, caller, id).await?;
+    verify_chain(&ledger.entries)?;
+    let destroyed = certificate::of_envelope(app, &envelope.org, &envelope.id).await?;
+    let destroyed = destroyed.ok_or_else(|| format!("{id} has no certificate of destruction"))?;
+    let issued = certificate::issued(app, &app.vault, &destroyed).await?;
+
+    if !issued.issued.is_intact() {
+        return Err(format!("the entry about the destruction of {id} was changed").into());
+    }
+    Ok(json!({
+        "verdict": "DESTROYED", "envelope_id": id, "destroyed_at": destroyed.begun_at,
+        "is_complete": destroyed.destroyed_at.is_some(), "entries": ledger.entries.len(),
+        "certificate": issued,
+    }))
+}
+
 async fn verify_envelope(
     id: &str,
     trusted: TrustedLogs,
     config: Config,
-) -> Result<VerificationReport, Failure> {
+) -> Result<EnvelopeReport, Failure> {
     let app = start::start(config).await?;
     // Without a running server, for example after a restore, this process extends the log.
     if let Err(error) = log::cosignatures::catch_up(&app, &app.vault.log).await {
@@ -94,13 +136,18 @@ async fn verify_envelope(
     // The operator names an envelope without its organization, and each lookup is bound to one tenant.
     for organization in organizations {
         let caller = Caller::system(organization.id);
-        if envelopes::get(&app, &caller, id).await.is_err() {
+        let Ok(envelope) = envelopes::get_with_destroyed(&app, &caller, id).await else {
             continue;
+        };
+        if envelope.destruction.is_some() {
+            return Ok(EnvelopeReport::Destroyed(
+                verify_destroyed(&app, &caller, &envelope).await?,
+            ));
         }
 
         let verified =
             custody::verify(&app, &app.management, &app.vault, &caller, id, trusted).await;
-        return Ok(verified?);
+        return Ok(EnvelopeReport::Whole(Box::new(verified?)));
     }
 
     Err(format!("there is no envelope {id}").into())

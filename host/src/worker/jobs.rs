@@ -21,14 +21,14 @@ use holdfast_base::traces;
 use holdfast_domain::envelope::KeptFile;
 use holdfast_domain::job::{
     AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CheckFunding, CheckTape,
-    CompareRecords, DeleteObject, DeleteTapeRows, ExecuteSubmission, FollowHold, FollowSubmission,
-    JobKind, JobPayload, JobQueue, MailAccessCode, MailAnswer, MailCompletion, MailContractDate,
-    MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation, MailLater,
-    MailLinkHost, MailNotSent, MailOpenLink, MailPartyInvitation, MailQuestion, MailReleaseRequest,
-    MailReminder, MailSignIn, MailUndelivered, MailView, MailWithdrawal, NextStep, NoticeOfDate,
-    PaidInSandbox, ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch, SendPlanned,
-    TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch, WarnOfExpiry,
-    WithdrawSubmission,
+    CompareRecords, DeleteObject, DeleteTapeRows, DestroyRecord, ExecuteSubmission, FollowHold,
+    FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode, MailAnswer, MailCompletion,
+    MailContractDate, MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation,
+    MailLater, MailLinkHost, MailNotSent, MailOpenLink, MailPartyInvitation, MailQuestion,
+    MailReleaseRequest, MailReminder, MailSignIn, MailUndelivered, MailView, MailWithdrawal,
+    NextStep, NoticeOfDate, PaidInSandbox, ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch,
+    SendPlanned, TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch,
+    WarnOfExpiry, WithdrawSubmission,
 };
 use holdfast_domain::priority::PriorityClass;
 use holdfast_platform::error::CallbackError;
@@ -39,12 +39,13 @@ use holdfast_platform::{Caller, ServiceError, payments};
 use holdfast_service::control::{similar, transfers};
 use holdfast_service::envelopes::{contract_dates, dispatch, lifecycle, planned_sending};
 use holdfast_service::inspection;
-use holdfast_service::retention::store_holds;
+use holdfast_service::retention::{destruction, store_holds};
 use holdfast_service::signing::{expiry, reminders};
 use holdfast_service::vault::certify_anew;
 use holdfast_service::vault::orphans;
 use holdfast_service::vault::vault_in::{self, VaultInEndpoint};
 use holdfast_service::{App, bulk, funding, signing, tapes, templates};
+use holdfast_store::StoreError;
 use holdfast_store::jobs::{self, ClaimedJob, LEASE, LeaseRenewal};
 
 const RENEWAL: Duration = Duration::from_secs(5);
@@ -256,6 +257,7 @@ impl JobError {
             Self::Service(ServiceError::Refused(refusal)) => lifecycle::is_final(refusal),
             Self::Service(
                 ServiceError::NotFound(_)
+                | ServiceError::Store(StoreError::Destroyed)
                 | ServiceError::Control(
                     ControlProblem::Refused(_)
                     | ControlProblem::ConsentRequired(_)
@@ -405,6 +407,12 @@ impl RunnableJob for DeleteObject {
 impl RunnableJob for FollowHold {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         Ok(store_holds::follow(app, &job.org, &self.hold).await?)
+    }
+}
+
+impl RunnableJob for DestroyRecord {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        Ok(destruction::carry_on(app, &app.vault, &app.pages, &job.org, &self).await?)
     }
 }
 
@@ -585,7 +593,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     }
 
     by_name! {
-        VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan WarnOfExpiry SendPlanned WithdrawSubmission ArchiveTemplate DeleteObject FollowHold
+        VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan WarnOfExpiry SendPlanned WithdrawSubmission ArchiveTemplate DeleteObject FollowHold DestroyRecord
         NoticeOfDate MailContractDate CheckFunding
         SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailOpenLink MailLinkHost MailSignIn AdvanceTransfer CompareRecords CheckTape DeleteTapeRows
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered MailNotSent

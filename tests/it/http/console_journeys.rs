@@ -196,6 +196,7 @@ async fn all_pages(app: &TestApp) -> Vec<String> {
         "/tapes",
         "/holds",
         "/retention",
+        "/destructions",
         "/rules",
         "/developers",
         "/requests",

@@ -451,6 +451,19 @@ async fn fill(app: &TestApp, ada: &Session, known: &KnownIds) -> Vec<String> {
         ("description", "First terms"),
     ];
     post("/console/funding", &own).await;
+    // A request to destroy a record, and one that another person has authorized.
+    let reviewer = app.person("ben@oak.example", "compliance");
+    for is_authorized in [false, true] {
+        let id = app.vaulted_envelope().await;
+        let request = json!({ "envelope_ids": [id], "reason": "Its time is over." });
+        let request = app.web(Method::POST, "/destructions", request).await;
+        let request = text(&request.data(201)["destruction_id"]);
+        if is_authorized {
+            let path = format!("/destructions/{request}/authorize");
+            let authorized = app.post_with_bearer(&reviewer, &path, json!({})).await;
+            authorized.data(200);
+        }
+    }
     // A legal hold, and one of which the end is requested.
     for case in ["A-17", "B-18"] {
         let hold = json!({

@@ -430,6 +430,11 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
 
     let tape_id = tape(app).await;
     let (pledge_id, key_id) = pledge_and_key(app).await;
+    let destroyed = app.vaulted_envelope().await;
+    let request = json!({ "envelope_ids": [destroyed], "reason": "Its time is over." });
+    let request = app.web(Method::POST, "/destructions", request).await;
+    let request = request.data(201);
+    let destruction_id = request["destruction_id"].as_str().unwrap().to_owned();
     // Last, because nothing of the organization changes hands afterwards.
     let hold = json!({ "scope": "organization", "reason": "Audit of A", "case_reference": "A-17" });
     let hold = app.web(Method::POST, "/legal-holds", hold).await.data(201);
@@ -437,6 +442,11 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
 
     vec![
         ("/control/tapes/", tape_id, "tap_01h455vb4pex5vsknk084sn02q"),
+        (
+            "/destructions/",
+            destruction_id,
+            "dst_01h455vb4pex5vsknk084sn02q",
+        ),
         ("/funding-packs/", pack_id, "fpk_01h455vb4pex5vsknk084sn02q"),
         ("/legal-holds/", hold_id, "hld_01h455vb4pex5vsknk084sn02q"),
         ("/open-links/", link_id, "opl_01h455vb4pex5vsknk084sn02q"),

@@ -5,6 +5,7 @@ mod bulk_drills;
 mod control_drills;
 pub mod crash;
 mod dealer;
+mod destruction_drills;
 mod effort;
 mod examples;
 pub mod main_job;

@@ -86,6 +86,9 @@ words! {
         RetentionDue = "retention.due",
         // An addition: signers were warned of the time limit.
         EnvelopeExpiresSoon = "envelope.expires_soon",
+        // Additions: the destruction of a record, for its originator and the party that controls it.
+        DestructionRequested = "record.destruction_requested",
+        RecordDestroyed = "record.destroyed",
     }
 }
 
@@ -193,6 +196,14 @@ impl EventType {
             Self::RetentionDue => (
                 "The retention of a record is over; nothing is deleted",
                 &["schedule", "event", "event_date", "destroy_after"],
+            ),
+            Self::DestructionRequested => (
+                "A record shall be destroyed; the party that controls it has to consent",
+                &["destruction_id"],
+            ),
+            Self::RecordDestroyed => (
+                "A record is destroyed; its ledger and the certificate are left",
+                &["certificate_sha256"],
             ),
             Self::SignerChanged => (
                 "A signer has another name or address, or another person signs",

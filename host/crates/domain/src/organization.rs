@@ -612,8 +612,12 @@ impl Scope {
             Self::ControlWrite => "designate, sell, pledge and accept records; compare loan tapes",
             Self::ControlConsent => "consent to releases, end pledges, and register keys that sign",
             Self::WebhooksListen => "read the feed of events, and send events again",
-            Self::HoldsRead => "read legal holds, retention schedules and due records",
-            Self::HoldsWrite => "place and lift legal holds, and set retention schedules",
+            Self::HoldsRead => {
+                "read legal holds, retention schedules, due records and destructions"
+            }
+            Self::HoldsWrite => {
+                "place legal holds, set retention schedules, and ask for the destruction of records"
+            }
         }
     }
 }
@@ -657,7 +661,7 @@ words! {
         Administer = "administer",
         // Reads who did what, findings of the integrity sweep, and usage.
         Audit = "audit",
-        // Places and lifts legal holds, and sets retention schedules.
+        // Places and lifts legal holds, sets retention schedules, and destroys records.
         Hold = "hold",
     }
 }

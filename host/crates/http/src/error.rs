@@ -18,6 +18,9 @@ const RETRY: u32 = 5;
 /// Error code of requests that failed because a disk is full.
 pub const DISK_FULL: &str = "disk_full";
 
+/// Error code of a record that was destroyed.
+pub const DESTROYED: &str = "destroyed";
+
 /// Error code of a dry run that found nothing to refuse.
 pub const DRY_RUN: &str = "dry_run";
 
@@ -321,6 +324,9 @@ impl From<ServiceError> for HttpError {
             // Only the caller of the rehearsal sees this answer.
             ServiceError::Store(StoreError::Rehearsed) => {
                 Self::new(StatusCode::ACCEPTED, text).with_code(DRY_RUN)
+            }
+            ServiceError::Store(StoreError::Destroyed) => {
+                Self::new(StatusCode::GONE, text).with_code(DESTROYED)
             }
             ServiceError::Store(StoreError::Conflict) => Self::new(
                 StatusCode::CONFLICT,

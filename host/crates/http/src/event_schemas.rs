@@ -153,6 +153,8 @@ fn sometimes(event: EventType) -> &'static [&'static str] {
         // Of an envelope that was voided because its document was corrected.
         EventType::EnvelopeVoided => &["corrected_by", "void_signatures"],
         EventType::VaultTamperDetected => &["problems"],
+        // By its cause.
+        EventType::RecordDestroyed => &["destruction_id", "erasure_id"],
         // Of a claim that was outranked.
         EventType::ControlDisputed => &["kind", "since"],
         _ => &[],

@@ -149,7 +149,7 @@ pub async fn take_bounce(
         };
 
         let org = organization.id;
-        if envelopes::get(&mut connection, &org, &mail.envelope)
+        if envelopes::get_with_destroyed(&mut connection, &org, &mail.envelope)
             .await?
             .is_some()
         {
@@ -160,7 +160,8 @@ pub async fn take_bounce(
     drop(connection);
 
     let mut tx = core.store.begin().await?;
-    let envelope = envelopes::lock(&mut tx, &org, &mail.envelope).await?;
+    let found = envelopes::lock_with_destroyed(&mut tx, &org, &mail.envelope).await?;
+    let envelope = found.filter(|envelope| envelope.destruction.is_none());
     let people = signers::list(&mut tx, &org, &mail.envelope).await?;
     let mut people = people.into_iter();
     let signer = people.find(|signer| signer.position == mail.position);

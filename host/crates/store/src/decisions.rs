@@ -39,9 +39,11 @@ impl DecisionWindow {
         limit: i64,
     ) -> RowQuery<T> {
         let (table, id) = (T::TABLE, T::ID);
-        // A page begins behind an id: decisions are made while a replay reads them.
+        // A page begins behind an id: decisions are made while a replay reads them. Those about destroyed records have only
+        // digests left.
         let text = format!(
             "select {{columns}} from {table} d where {owner} and d.{id} < $1 and d.{at} >= $2 and d.{at} < $3
+                 and d.digests is null
                  and ($4 = '' or exists (select 1 from envelope e where e.bucket = d.bucket
                      and e.envelope_id = d.envelope_id and e.kind = $4))
              order by d.{id} desc limit $5"

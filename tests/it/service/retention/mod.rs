@@ -1,5 +1,6 @@
 //! Retention schedules, reported payoffs, and records that are due.
 
+mod destruction;
 pub mod holds;
 mod paths;
 mod store_holds;

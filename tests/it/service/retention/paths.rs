@@ -11,6 +11,7 @@ use holdfast::domain::job::KINDS;
 use holdfast::vault::orphans;
 use serde_json::{Value, json};
 
+use super::destruction;
 use super::holds::{lift, place, place_as, refused};
 use crate::http::console::Session;
 use crate::http::openapi::{ApiOperation, document, operations};
@@ -257,6 +258,19 @@ async fn each_path_that_a_hold_refuses_is_refused() {
     let tape = tape.data(202)["tape_id"].as_str().unwrap().to_owned();
     paths.app.wait_until_idle().await;
 
+    // Requests to destroy records: one to authorize, one to carry out, and one that the lender has to consent to.
+    let (waiting, ordered) = (
+        paths.app.vaulted_envelope().await,
+        paths.app.vaulted_envelope().await,
+    );
+    let held = paths.controlled().await;
+    let waiting = destruction::requested(&paths.app, &waiting).await;
+    let ordered = destruction::requested(&paths.app, &ordered).await;
+    destruction::step(&paths.app, destruction::BEN, &ordered, "authorize")
+        .await
+        .data(200);
+    let consented = destruction::requested(&paths.app, &held).await;
+
     let own_hold = place(&paths.app, "organization", None).await;
     let their_hold = place_as(&paths.app, &paths.lender.key, "organization", None).await;
 
@@ -283,6 +297,20 @@ async fn each_path_that_a_hold_refuses_is_refused() {
         let answer = paths.own(Method::DELETE, path, id, Value::Null).await;
         assert_eq!(refused(&answer)["hold_id"], own_hold.as_str());
     }
+
+    let destroy = json!({ "envelope_ids": [own], "reason": "Its time is over." });
+    for (path, id) in [
+        ("/partner/destructions", &own),
+        ("/destructions", &own),
+        ("/destructions/{id}/authorize", &waiting),
+        ("/destructions/{id}/carry-out", &ordered),
+    ] {
+        let answer = paths.own(Method::POST, path, id, destroy.clone()).await;
+        assert_eq!(refused(&answer)["hold_id"], own_hold.as_str());
+    }
+    let path = "/control/destructions/{id}/consent";
+    let answer = paths.lender(path, &consented, json!({})).await;
+    assert_eq!(refused(&answer)["hold_id"], their_hold.as_str());
 
     // The link has no caller, so it learns nothing of the hold.
     let url = links["authoritative_signed_url"].as_str().unwrap();

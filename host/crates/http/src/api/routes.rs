@@ -6,10 +6,13 @@ use aide::axum::routing::{
 };
 
 use super::partner::{
-    control, customers, envelopes, events, funding, open_links, retention, tapes, templates,
-    test_mode, vault,
+    control, customers, destructions, envelopes, events, funding, open_links, retention, tapes,
+    templates, test_mode, vault,
 };
-use super::web::{administration, bulk, fact_maps, funding_packs, holds, insight, packages, users};
+use super::web::{
+    administration, bulk, destructions as people, fact_maps, funding_packs, holds, insight,
+    packages, users,
+};
 use super::{
     callbacks, component_changes, component_state, components, decisions, downloads, embed, kba,
     ledger, payments, web, webhooks,
@@ -252,6 +255,14 @@ areas! {
             "Report that a contract was paid off";
         get "/partner/retention/due", retention::due::<Key<HoldsRead>> => listDueRecords []
             "List records whose retention is over";
+        get "/partner/destructions", destructions::list::<Key<HoldsRead>> => listDestructions []
+            "List requests to destroy records, newest first";
+        post "/partner/destructions", destructions::request::<Key<HoldsWrite>> => requestDestruction [404, 409, 422]
+            "Ask two people to destroy records";
+        get "/partner/destructions/{id}", destructions::read::<Key<HoldsRead>> => getDestruction []
+            "Read a request to destroy records";
+        get "/partner/destructions/{id}/certificate", destructions::certificate::<Key<HoldsRead>> => getDestructionCertificate [409, 503]
+            "Download the certificate of a record's destruction";
     }
 
     partner_tapes {
@@ -530,6 +541,28 @@ areas! {
             "Report that a contract was paid off";
         get "/retention/due", retention::due::<Web<may::ReadEvidence>> => listDueRecordsAsUser []
             "List records whose retention is over";
+        get "/destructions", destructions::list::<Web<may::ReadEvidence>> => listDestructionsAsUser []
+            "List requests to destroy records, newest first";
+        post "/destructions", destructions::request::<Web<may::Hold>> => requestDestructionAsUser [404, 409, 422]
+            "Ask a second person to authorize the destruction of records";
+        get "/destructions/{id}", destructions::read::<Web<may::ReadEvidence>> => getDestructionAsUser []
+            "Read a request to destroy records";
+        delete "/destructions/{id}", people::withdraw => withdrawDestruction [409]
+            "Withdraw a request to destroy records";
+        post "/destructions/{id}/authorize", people::authorize => authorizeDestruction [409]
+            "Authorize the destruction of records, as the second person";
+        delete "/destructions/{id}/authorize", people::take_back => withdrawDestructionAuthorization [409]
+            "Take back the authorization of a destruction";
+        post "/destructions/{id}/carry-out", people::carry_out => carryOutDestruction [409]
+            "Destroy the records of an authorized request, as a person who did not authorize it";
+        get "/destructions/{id}/certificate", destructions::certificate::<Web<may::ReadEvidence>> => getDestructionCertificateAsUser [409, 503]
+            "Download the certificate of a record's destruction";
+        get "/control/destructions", people::asked => listAskedDestructions []
+            "List requests to destroy records that your organization controls";
+        post "/control/destructions/{id}/consent", people::consent => consentToDestruction [409]
+            "Consent to the destruction of records that your organization controls";
+        delete "/control/destructions/{id}/consent", people::withdraw_consent => withdrawDestructionConsent [409]
+            "Take back the consent to a destruction";
     }
 
     web_tapes {

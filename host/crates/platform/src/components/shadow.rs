@@ -353,6 +353,8 @@ pub async fn replay_envelope(
     id: &EnvelopeId,
 ) -> Result<Vec<ReplayedDecision>, ServiceError> {
     let mut connection = core.store.read().await?;
+    // Of a destroyed record, the facts are gone.
+    envelopes::get(&mut connection, org, id).await?;
     let moves = decisions::moves_of(&mut connection, org, id).await?;
     let evaluation = decisions::evaluation_of(&mut connection, org, id).await?;
     let acts = control::decisions_of(&mut connection, org, id).await?;

@@ -285,10 +285,11 @@ pub async fn report(core: &Core, found: FoundConflict) -> Result<Problem, Servic
     pair.sort_by(|left, right| left.envelope.as_str().cmp(right.envelope.as_str()));
     let mut locked = Vec::new();
     for one in &pair {
-        locked.extend(envelopes::lock(&mut tx, &one.org, &one.envelope).await?);
+        // Also of a record that is being destroyed: the claim of the other one was refused because of it.
+        locked.extend(envelopes::lock_with_destroyed(&mut tx, &one.org, &one.envelope).await?);
     }
 
-    for envelope in &locked {
+    for envelope in locked.iter().filter(|one| one.destruction.is_none()) {
         // The transaction of the refused act is gone, with the fingerprints of its document.
         register(core, &mut tx, envelope).await?;
     }

@@ -224,7 +224,8 @@ impl DisputedRecords {
             if only.is_some_and(|only| *only != envelope.id) {
                 continue;
             }
-            let Some(envelope) = envelopes::lock(tx, &envelope.org, &envelope.id).await? else {
+            let found = envelopes::lock_with_destroyed(tx, &envelope.org, &envelope.id).await?;
+            let Some(envelope) = found else {
                 continue;
             };
 
@@ -258,7 +259,8 @@ async fn controlled(
     org: &OrgId,
     id: &EnvelopeId,
 ) -> Result<(Envelope, ControlRecord), ServiceError> {
-    let envelope = envelopes::get(connection, org, id).await?;
+    // A dispute about a destroyed record is left to its sides.
+    let envelope = envelopes::get_with_destroyed(connection, org, id).await?;
     let envelope = envelope.ok_or_else(unknown)?;
     let control = control::of_envelope(connection, &envelope).await?;
     Ok((envelope, control))
@@ -276,7 +278,7 @@ async fn locked(
     let mut pair = [&records.record.0, &records.claim.0];
     pair.sort_by_key(|envelope| envelope.id.as_str());
     for envelope in pair {
-        envelopes::lock(tx, &envelope.org, &envelope.id).await?;
+        envelopes::lock_with_destroyed(tx, &envelope.org, &envelope.id).await?;
     }
 
     let dispute = rows::lock(tx, &reference).await?.ok_or_else(unknown)?;

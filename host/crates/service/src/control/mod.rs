@@ -27,7 +27,9 @@ use holdfast_components::rules::control::{
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::Slot;
 use holdfast_domain::control::{ControlRecord, ControlStage, ReleaseRequest, ReleaseState};
-use holdfast_domain::envelope::{Envelope, EnvelopeStatus, PaymentStatus, SignerStatus};
+use holdfast_domain::envelope::{
+    Envelope, EnvelopeDestruction, EnvelopeStatus, PaymentStatus, SignerStatus,
+};
 use holdfast_domain::event::EventType;
 use holdfast_domain::funding::FundingStage;
 use holdfast_domain::id::{DecisionId, EnvelopeId, OrgId, PledgeId, ReleaseId, TransferId};
@@ -118,6 +120,9 @@ pub struct RecordView {
     pub envelope_id: EnvelopeId,
     pub name: String,
     pub status: EnvelopeStatus,
+    /// Progress of the record's destruction; absent for a whole record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destruction: Option<EnvelopeDestruction>,
     /// SHA-256 of the authoritative copy, lower-case hex.
     pub document_hash: Option<String>,
     /// Score of the compliance certificate, 0 to 100.
@@ -219,8 +224,9 @@ pub async fn list(
 
     let (mut views, mut names) = (Vec::new(), PartyNames::default());
     for record in records {
-        let envelope = envelopes::get(&mut connection, &record.org, &record.envelope).await?;
-        let envelope = envelope.ok_or(ServiceError::NotFound("Record"))?;
+        let found =
+            envelopes::get_with_destroyed(&mut connection, &record.org, &record.envelope).await?;
+        let envelope = found.ok_or(ServiceError::NotFound("Record"))?;
         views.push(record_view(&mut connection, &mut names, &envelope, &record).await?);
     }
 
@@ -229,9 +235,13 @@ pub async fn list(
 
 /// Returns a record in which the caller's organization has a part.
 pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<RecordView, ServiceError> {
-    let id = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Record"))?;
-    let envelope = envelope_of(core, caller, &id).await?;
+    let unknown = || ServiceError::NotFound("Record");
+    let id = EnvelopeId::parse(id).ok_or_else(unknown)?;
     let mut connection = core.store.read().await?;
+    let org = originator(&mut connection, caller, &id).await?;
+    // Also a destroyed one, of which its parties see what is left.
+    let envelope = envelopes::get_with_destroyed(&mut connection, &org, &id).await?;
+    let envelope = envelope.ok_or_else(unknown)?;
     let control = rows::of_envelope(&mut connection, &envelope).await?;
     let mut names = PartyNames::default();
     record_view(&mut connection, &mut names, &envelope, &control).await
@@ -579,11 +589,17 @@ pub(crate) async fn record_view(
         None => None,
     };
     let file = envelope.record.authoritative.file();
+    let present = file.map(|file| file.sha256.clone());
+    // Of a destroyed record, the hash stays.
+    let destroyed = envelope
+        .destruction
+        .and(envelope.record.document_hash.clone());
     Ok(RecordView {
         envelope_id: envelope.id.clone(),
         name: envelope.name.clone(),
         status: envelope.status,
-        document_hash: file.map(|file| file.sha256.clone()),
+        destruction: envelope.destruction,
+        document_hash: present.or(destroyed),
         compliance_score: envelope.record.compliance_score,
         chattel_paper_jurisdiction: envelope.jurisdiction().map(str::to_owned),
         metadata: envelope.own_metadata().cloned().unwrap_or_default(),

@@ -118,9 +118,12 @@ async fn compare_one(core: &Core, id: &EnvelopeId) -> Result<(), ServiceError> {
         return Ok(());
     };
 
-    let envelope = envelopes::get(&mut connection, &record.org, id).await?;
-    // A release ends the comparison.
-    let Some(envelope) = envelope.filter(|_| record.stage != ControlStage::Released) else {
+    let envelope = envelopes::get_with_destroyed(&mut connection, &record.org, id).await?;
+    // A release ends the comparison, and so does a destruction.
+    let is_open = |envelope: &Envelope| {
+        record.stage != ControlStage::Released && envelope.destruction.is_none()
+    };
+    let Some(envelope) = envelope.filter(is_open) else {
         return Ok(());
     };
 
@@ -215,8 +218,9 @@ async fn report(
 
     let mut names = PartyNames::default();
     for (one, similar, since) in pair {
-        let envelope = envelopes::lock(&mut tx, &one.org, &one.envelope).await?;
-        let Some(envelope) = envelope else {
+        let envelope = envelopes::lock_with_destroyed(&mut tx, &one.org, &one.envelope).await?;
+        let whole = envelope.filter(|envelope| envelope.destruction.is_none());
+        let Some(envelope) = whole else {
             return Ok(());
         };
 

@@ -272,8 +272,13 @@ async fn row(
         return Ok(row);
     };
 
-    let envelope = envelopes::get(connection, &control.org, &record.envelope).await?;
+    let envelope =
+        envelopes::get_with_destroyed(connection, &control.org, &record.envelope).await?;
     let envelope = envelope.ok_or(ServiceError::NotFound("Record"))?;
+    if envelope.destruction.is_some() {
+        row.exceptions.push("destroyed".into());
+        return Ok(row);
+    }
     let own = envelope.own_metadata();
     let value = |column: &MetadataColumn| own.and_then(|own| own.get(&column.member)).cloned();
     let mapped = columns.iter();

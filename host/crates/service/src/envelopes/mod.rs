@@ -44,6 +44,7 @@ use holdfast_store::search::{self, EnvelopeSearch, FoundEnvelope};
 use holdfast_store::{StoreError, WriteTransaction, counts, envelopes, signers};
 
 pub use holdfast_platform::lookup::envelope as get;
+pub use holdfast_platform::lookup::with_destroyed as get_with_destroyed;
 
 /// Returns an envelope for a cached API key, and whether that key is still valid.
 pub async fn get_with_key(

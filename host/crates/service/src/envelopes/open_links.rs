@@ -795,7 +795,8 @@ async fn unfinished(
         return Ok(None);
     };
 
-    let envelope = envelopes::get(connection, &link.org, &id).await?;
+    let envelope = envelopes::get_with_destroyed(connection, &link.org, &id).await?;
+    // Only final records are destroyed, so one that is out for signing is whole.
     Ok(envelope.filter(|envelope| envelope.status.is_out_for_signing()))
 }
 

@@ -364,7 +364,7 @@ pub async fn decide(
     Ok(view)
 }
 
-/// Locks the envelope that a hold is about; none for other scopes.
+/// Locks the envelope that a hold is about; none for other scopes, and for a record that its later controller had destroyed.
 async fn held_envelope(
     tx: &mut WriteTransaction,
     caller: &Caller,
@@ -375,7 +375,8 @@ async fn held_envelope(
         return Ok(None);
     };
     let org = control::originator(tx, caller, &id).await?;
-    Ok(envelopes::lock(tx, &org, &id).await?)
+    let found = envelopes::lock_with_destroyed(tx, &org, &id).await?;
+    Ok(found.filter(|envelope| envelope.destruction.is_none()))
 }
 
 /// Records the begin or the end of a hold: in the ledger of its organization, with the event, and in that of the envelope.

@@ -151,7 +151,7 @@ async fn forgotten(core: &Core, caller: &Caller, document: &Template) -> Result<
 
     let mut tx = core.store.begin().await?;
     // A commit that reported an error may have succeeded, with only its response lost.
-    let kept = envelopes::get(&mut tx, &document.org, &envelope).await?;
+    let kept = envelopes::get_with_destroyed(&mut tx, &document.org, &envelope).await?;
     let present = templates::get(&mut tx, &document.org, &document.id).await?;
     let Some(document) = present.filter(|_| kept.is_none()) else {
         return Ok(());

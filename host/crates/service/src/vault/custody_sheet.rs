@@ -10,6 +10,7 @@ use crate::vault::history::in_words;
 use holdfast_adapters::texts::Texts;
 use holdfast_components::rules::{RulesOpinion, documents, wording as rules};
 use holdfast_domain::clock::Timestamp;
+use holdfast_domain::destruction::{DestructionCause, DestructionCertificate};
 use holdfast_domain::envelope::{Envelope, PaperOriginal, PaperOriginalState, Signer};
 use holdfast_domain::ledger::LedgerEntry;
 use holdfast_domain::locale::Locale;
@@ -45,6 +46,17 @@ pub fn step_key(act: &str) -> &'static str {
         "control.transfer.confirmed" => "statement-act-transfer",
         // The chain of control begins with the vaulting.
         _ => "statement-act-stored",
+    }
+}
+
+/// Returns the key of the words for an act of a certificate of destruction.
+fn destruction_act(act: &str) -> &'static str {
+    match act {
+        "requested" => "destruction-requested",
+        "authorized" => "destruction-authorized",
+        "consented" => "destruction-consented",
+        "erased" => "destruction-erased",
+        _ => "destruction-carried-out",
     }
 }
 
@@ -428,6 +440,90 @@ impl<'a> RecordWriter<'a> {
             foot: texts.with("custody-recorded", [("moment", &issued)]),
             certificate_json: serde_json::to_string_pretty(statement).unwrap_or_default(),
             certificate_about: texts.text("statement-json"),
+        }
+    }
+
+    /// Writes the certificate of a destruction. `entry` is the hash of the entry of the ledger that records it, and `attached`
+    /// the JSON with the proof.
+    pub fn destruction_sheet(
+        self,
+        certificate: &DestructionCertificate,
+        entry: &str,
+        attached: String,
+    ) -> rules::CustodySheet {
+        let texts = self.texts;
+        let record = &certificate.record;
+        let destroyed = self.moment(&certificate.destroyed_at.to_string());
+        let issued = [
+            ("issuer", certificate.issuer.as_str()),
+            ("moment", &destroyed),
+        ];
+        let cause = match &certificate.cause {
+            DestructionCause::Destruction(id) => id.as_str(),
+            DestructionCause::Erasure(id) => id.as_str(),
+        };
+
+        let mut about = vec![
+            self.fact("custody-envelope", record.envelope_id.as_str()),
+            self.fact("destruction-organization", record.organization_id.as_str()),
+            self.fact("inspect-controller", record.controller_id.as_str()),
+            self.fact("destruction-when", &destroyed),
+            self.fact("destruction-cause", cause),
+        ];
+        let recipient = certificate.made_out_to.iter();
+        about.extend(recipient.map(|name| self.fact("destruction-recipient", name)));
+
+        let columns = [
+            ("destruction-when", 0.3),
+            ("destruction-act", 0.25),
+            ("destruction-by", 0.45),
+        ];
+        let acts = certificate.acts.iter().map(|act| {
+            let role = act.role.map(|role| format!(", {role}")).unwrap_or_default();
+            let by = format!("{} ({}{role})", act.by, act.organization_id);
+            let at = self.moment(&act.at.to_string());
+            (None, [at, texts.text(destruction_act(&act.act)), by])
+        });
+        let acts = self.table("destruction-acts", columns, acts);
+
+        let columns = [("destruction-file", 0.25), ("custody-algorithm", 0.75)];
+        let files = certificate.destroyed.iter();
+        let files = files.flat_map(|(name, digests)| {
+            let row = move |digest: &String| (None, [name.clone(), format!("{digest} (SHA-256)")]);
+            digests.iter().map(row)
+        });
+        let files = self.table("destruction-files", columns, files);
+
+        let proof = vec![
+            self.fact("destruction-ledger", &certificate.ledger.hash),
+            self.fact("destruction-entry", entry),
+        ];
+        let title = texts.text("destruction-certificate");
+        rules::CustodySheet {
+            envelope_id: record.envelope_id.to_string(),
+            document_hash: record.document_hash.clone().unwrap_or_default(),
+            recorded_at: certificate.destroyed_at.to_string(),
+            language: self.language(),
+            issuer: certificate.issuer.clone(),
+            file_title: title.clone(),
+            file_subject: texts.text("destruction-subject"),
+            // The name of the document was destroyed with it.
+            document_name: record.envelope_id.to_string(),
+            byline: texts.with("custody-issued", issued),
+            verdict: None,
+            sections: vec![
+                self.section("destruction-record", about),
+                acts,
+                files,
+                rules::CustodySection {
+                    note: texts.text("destruction-note"),
+                    ..self.section("statement-proof", proof)
+                },
+            ],
+            foot: texts.with("custody-recorded", [("moment", &destroyed)]),
+            certificate_json: attached,
+            certificate_about: texts.text("destruction-json"),
+            title,
         }
     }
 

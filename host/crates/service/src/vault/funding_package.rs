@@ -114,7 +114,9 @@ async fn attachment(
 
     if let Some(source) = &one.document_envelope {
         let mut connection = core.store.read().await?;
-        let found = envelopes::get(&mut connection, &envelope.org, source).await?;
+        // Of a destroyed one, no file is left.
+        let found = envelopes::get_with_destroyed(&mut connection, &envelope.org, source).await?;
+        let found = found.filter(|found| found.destruction.is_none());
         // It may have got another upload since, which is not the file that was received.
         let file = found.and_then(|found| found.upload);
         let file = file.filter(|file| Some(&file.sha256) == one.document_sha256.as_ref());

@@ -8,9 +8,9 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::contract_dates::PlannedDate;
 use holdfast_domain::dates::ZoneName;
 use holdfast_domain::envelope::{
-    Envelope, EnvelopeKind, EnvelopeLink, EnvelopeStatus, PUBLIC_METADATA, PaperOriginal,
-    Recipient, RecipientKind, SendingFailure, SignatureExecution, Signer, SignerAccess,
-    SignerChannel, SignerKind, SignerNotice, SignerStatus,
+    Envelope, EnvelopeDestruction, EnvelopeKind, EnvelopeLink, EnvelopeStatus, PUBLIC_METADATA,
+    PaperOriginal, Recipient, RecipientKind, SendingFailure, SignatureExecution, Signer,
+    SignerAccess, SignerChannel, SignerKind, SignerNotice, SignerStatus,
 };
 use holdfast_domain::id::{CustomerId, EnvelopeId, QuestionId, SignerId, TemplateId};
 use holdfast_domain::question::SignerQuestion;
@@ -90,6 +90,9 @@ pub struct EnvelopeView {
     /// Number of the version, from 2. Present only in corrected envelopes.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<u64>,
+    /// Progress of the record's destruction. From `destroying` on, only ids, hashes, statuses and times are left to read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    destruction: Option<EnvelopeDestruction>,
     /// Link for the first signer. Present only in the answer to a create that also sent the
     /// envelope.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -134,6 +137,7 @@ impl From<&Envelope> for EnvelopeView {
             corrects: envelope.link(EnvelopeLink::Corrects),
             corrected_by: envelope.link(EnvelopeLink::CorrectedBy),
             version: Some(envelope.version()).filter(|version| *version > 1),
+            destruction: envelope.destruction,
             sign_url: None,
         }
     }

@@ -3,6 +3,7 @@
 pub(super) mod answers;
 pub mod control;
 pub mod customers;
+pub mod destructions;
 pub mod envelopes;
 pub mod events;
 pub mod funding;

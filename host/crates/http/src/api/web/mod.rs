@@ -3,6 +3,7 @@
 pub mod administration;
 pub mod bulk;
 pub mod customers;
+pub mod destructions;
 pub mod fact_maps;
 pub mod funding_packs;
 pub mod holds;
@@ -78,7 +79,7 @@ pub async fn envelope(
     WebCaller { caller, .. }: WebCaller<may::ReadEnvelopes>,
     ResourceId(id): ResourceId,
 ) -> Result<Found<OwnEnvelope>, HttpError> {
-    let envelope = envelopes::get(&app, &caller, &id).await?;
+    let envelope = envelopes::get_with_destroyed(&app, &caller, &id).await?;
     // Partners do not see it: the message can name the organization's provider instances.
     let failure = vault_in::failure(&app, &envelope).await?;
     let retention = retention::of(&app, &envelope).await?;

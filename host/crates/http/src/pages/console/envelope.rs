@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::PATH;
 use super::contract_dates;
+use super::destruction;
 use super::drafts::send_draft;
 use super::envelopes::unrecorded;
 use super::facts;
@@ -370,6 +371,10 @@ pub async fn show(
 ) -> PageResult {
     visitor.require(Permission::ReadEnvelopes)?;
 
+    let envelope = envelopes::get_with_destroyed(&app, &visitor.caller, &id).await?;
+    if envelope.destruction.is_some() {
+        return Ok(destruction::envelope_page(&app, &visitor, &envelope).await?);
+    }
     let shown = read(&app, &visitor, &id).await?;
     // The address carries a word and not a text, so that a link of another site cannot put its own
     // words on the page.

@@ -41,6 +41,7 @@
 //! | `effective` | calendar of effective dates |
 //! | `changes` | change requests of components |
 //! | `exports` | lists as CSV |
+//! | `destruction` | requests to destroy records, and the steps of people towards it |
 //! | `retention` | legal holds, retention schedules, records that are due |
 //! | `audit` | who did what |
 //!
@@ -56,6 +57,7 @@ mod contract_dates;
 mod control;
 mod control_acts;
 mod customers;
+mod destruction;
 mod developers;
 mod drafts;
 mod effective;
@@ -368,6 +370,15 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(
             &below("/retention"),
             get(retention::show).post(boxed(retention::save)),
+        )
+        .route(
+            &below("/destructions"),
+            get(destruction::list).post(boxed(destruction::request)),
+        )
+        .route(&below("/destructions/{id}/{step}"), post(destruction::step))
+        .route(
+            &below("/destructions/{id}/certificate/{file}"),
+            get(destruction::certificate),
         )
         .route(&below("/rules"), get(rules::show))
         .route(&below("/rules/{slot}"), get(rules::slot))

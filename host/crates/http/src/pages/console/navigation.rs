@@ -32,6 +32,7 @@ pub enum Place {
     Control,
     Holds,
     Retention,
+    Destruction,
     Rules,
     Developers,
     Audit,
@@ -222,6 +223,10 @@ impl Visitor {
                     ),
                     (
                         (Place::Retention, "/retention", "console-retention"),
+                        may(Permission::ReadEvidence),
+                    ),
+                    (
+                        (Place::Destruction, "/destructions", "console-destruction"),
                         may(Permission::ReadEvidence),
                     ),
                 ]),

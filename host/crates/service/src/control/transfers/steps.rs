@@ -218,6 +218,7 @@ fn refusal(
             | ControlProblem::LegalHold(_)),
         ) => Problem::from(problem).code,
         ServiceError::NotFound(_) => Some("record_not_found"),
+        ServiceError::Store(StoreError::Destroyed) => Some("destroyed"),
         _ => return Err(error),
     };
     let record = TransferRecord {
@@ -356,7 +357,10 @@ async fn unlock(
         ..acting(transfer)
     };
     let locked = match lock(tx, &seller, envelope.as_str()).await {
-        Err(ServiceError::NotFound(_)) => return Ok(()),
+        // Of a destroyed record, nothing is locked.
+        Err(ServiceError::NotFound(_) | ServiceError::Store(StoreError::Destroyed)) => {
+            return Ok(());
+        }
         locked => locked?,
     };
     // The record is free, or offered in another transfer since.
