@@ -84,6 +84,10 @@ words! {
         HoldLifted = "hold.lifted",
         EnvelopePaidOff = "envelope.paid_off",
         RetentionDue = "retention.due",
+        // Additions: the data of a customer was exported, or is erased by two people.
+        CustomerExported = "customer.exported",
+        CustomerErasureRequested = "customer.erasure_requested",
+        CustomerErased = "customer.erased",
     }
 }
 
@@ -187,6 +191,18 @@ impl EventType {
             Self::RetentionDue => (
                 "The retention of a record is over; nothing is deleted",
                 &["schedule", "event", "event_date", "destroy_after"],
+            ),
+            Self::CustomerExported => (
+                "Everything that is held about a customer was exported",
+                &["customer_id", "records", "files"],
+            ),
+            Self::CustomerErasureRequested => (
+                "The erasure of a customer was requested; another person approves it",
+                &["customer_id"],
+            ),
+            Self::CustomerErased => (
+                "The data of a customer was erased, apart from what a duty keeps",
+                &["customer_id", "state", "erased", "refused"],
             ),
             Self::SignerChanged => (
                 "A signer has another name or address, or another person signs",

@@ -188,6 +188,7 @@ pub mod decision;
 pub mod disclosure;
 pub mod entry;
 pub mod envelope;
+pub mod erasure;
 pub mod event;
 pub mod fact_map;
 pub mod facts;

@@ -576,6 +576,8 @@ words! {
         // Legal holds and retention schedules.
         HoldsRead = "holds:read",
         HoldsWrite = "holds:write",
+        // Exports and erases what is held about a customer.
+        CustomersPrivacy = "customers:privacy",
     }
 }
 
@@ -601,6 +603,9 @@ impl Scope {
             Self::WebhooksListen => "read the feed of events, and send events again",
             Self::HoldsRead => "read legal holds, retention schedules and due records",
             Self::HoldsWrite => "place and lift legal holds, and set retention schedules",
+            Self::CustomersPrivacy => {
+                "export everything that is held about a customer, and ask for its erasure"
+            }
         }
     }
 }
@@ -644,7 +649,7 @@ words! {
         Administer = "administer",
         // Reads who did what, findings of the integrity sweep, and usage.
         Audit = "audit",
-        // Places and lifts legal holds, and sets retention schedules.
+        // Places and lifts legal holds, sets retention schedules, exports and erases a person's data.
         Hold = "hold",
     }
 }
