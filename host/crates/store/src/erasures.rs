@@ -45,7 +45,10 @@ pub async fn lock(
 }
 
 /// Adds a request. A second one for the same customer is a unique violation.
-pub async fn insert(tx: &mut WriteTransaction, erasure: &CustomerErasure) -> Result<(), StoreError> {
+pub async fn insert(
+    tx: &mut WriteTransaction,
+    erasure: &CustomerErasure,
+) -> Result<(), StoreError> {
     sqlx::query(
         "insert into customer_erasure (bucket, customer_id, org_id, requested_by, requested_as, requested_at,
              erased, remaining)
@@ -64,7 +67,10 @@ pub async fn insert(tx: &mut WriteTransaction, erasure: &CustomerErasure) -> Res
 }
 
 /// Writes the mutable columns of a request.
-pub async fn update(tx: &mut WriteTransaction, erasure: &CustomerErasure) -> Result<(), StoreError> {
+pub async fn update(
+    tx: &mut WriteTransaction,
+    erasure: &CustomerErasure,
+) -> Result<(), StoreError> {
     let approved = erasure.approved.as_ref();
     sqlx::query(
         "update customer_erasure set requested_by = $3, requested_as = $4, requested_at = $5, approved_by = $6,
@@ -85,7 +91,10 @@ pub async fn update(tx: &mut WriteTransaction, erasure: &CustomerErasure) -> Res
 }
 
 /// Removes a request that was taken back.
-pub async fn remove(tx: &mut WriteTransaction, erasure: &CustomerErasure) -> Result<(), StoreError> {
+pub async fn remove(
+    tx: &mut WriteTransaction,
+    erasure: &CustomerErasure,
+) -> Result<(), StoreError> {
     sqlx::query("delete from customer_erasure where bucket = $1 and customer_id = $2")
         .bind(erasure.org.bucket())
         .bind(erasure.customer.as_str())
@@ -113,7 +122,28 @@ pub async fn envelopes(
     .fetch_all(connection)
     .await?;
 
-    Ok(found.iter().filter_map(|id| EnvelopeId::parse(id)).collect())
+    Ok(found
+        .iter()
+        .filter_map(|id| EnvelopeId::parse(id))
+        .collect())
+}
+
+/// Returns the ids of the batches that a customer was a client of.
+pub async fn batches(
+    connection: &mut SqlConnection,
+    customer: &CustomerRow,
+    org: &OrgId,
+) -> Result<Vec<String>, StoreError> {
+    let found = sqlx::query_scalar(
+        "select distinct batch_id from bulk_item where bucket = $1 and org_id = $2 and customer_id = $3
+         order by batch_id",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(customer.id.as_str())
+    .fetch_all(connection)
+    .await?;
+    Ok(found)
 }
 
 /// Removes the values of a customer, and its working data: clients of batches, requests and messages that are kept for a
@@ -177,7 +207,10 @@ pub async fn forget(
     if let Some(email) = &customer.email {
         forget_address(tx, org, email, kept).await?;
     }
-    let phone = customer.details.get("phone").and_then(|phone| phone.as_str());
+    let phone = customer
+        .details
+        .get("phone")
+        .and_then(|phone| phone.as_str());
     if let Some(phone) = phone {
         forget_messages(tx, org, phone, kept).await?;
     }

@@ -133,7 +133,7 @@ async fn shown_disclosures(
 const COMPONENT_LIMIT: i64 = 1024 * 1024;
 
 /// Content of a bundle's file.
-pub(super) enum BundleContent {
+pub(crate) enum BundleContent {
     Stored(StoredFile),
     Made(Bytes),
 }
@@ -159,7 +159,7 @@ pub async fn bundle(
 }
 
 /// Writes files to a zip file. Documents are streamed and never held in memory.
-pub(super) async fn zipped(
+pub(crate) async fn zipped(
     core: &Core,
     files: Vec<(String, BundleContent)>,
 ) -> Result<SpooledFile, ServiceError> {
