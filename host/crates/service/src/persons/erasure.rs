@@ -8,7 +8,9 @@ use serde_json::json;
 use crate::customers;
 use crate::retention::{self, destruction};
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::envelope::Envelope;
+use holdfast_domain::control::ControlStage;
+use holdfast_domain::destruction::DestructionCause;
+use holdfast_domain::envelope::{Envelope, EnvelopeStatus};
 use holdfast_domain::erasure::{CustomerErasure, ErasureRefusal, ErasureState, PersonPart};
 use holdfast_domain::event::{Event, EventType};
 use holdfast_domain::hold::LegalHold;
@@ -221,7 +223,7 @@ pub async fn request(
             ErasureState::Requested => return Err(requested_already()),
             ErasureState::Erased => return Err(erased_customers::gone()),
             ErasureState::Partly => {
-                carry_out(&mut tx, &caller.actor, &mut erasure, now).await?;
+                carry_out(core, &mut tx, &caller.actor, &mut erasure, now).await?;
             }
         },
     }
@@ -322,7 +324,7 @@ pub async fn decide(
             changes::permit_second(&mut tx, officer, &erasure.requested_by, account).await?;
             erasure.approved = Some((actor.clone(), now));
             erasure.remaining = rows::envelopes(&mut tx, &customer, org).await?;
-            carry_out(&mut tx, actor, &mut erasure, now).await?;
+            carry_out(core, &mut tx, actor, &mut erasure, now).await?;
         }
     }
 
@@ -333,6 +335,7 @@ pub async fn decide(
 
 /// Erases what is left of an approved erasure and no duty keeps, in the transaction of the approval or of a later request.
 async fn carry_out(
+    core: &Core,
     tx: &mut WriteTransaction,
     actor: &str,
     erasure: &mut CustomerErasure,
@@ -341,6 +344,7 @@ async fn carry_out(
     let org = erasure.org.clone();
     // A hold that is being placed is visible once the lock is ours.
     organizations::share(tx, &org).await?;
+    let cause = DestructionCause::Erasure(erasure.customer.to_string());
 
     // Envelopes before the customer: acts on a draft lock them in this order.
     let (mut erased, mut kept) = (Vec::new(), Vec::new());
@@ -353,7 +357,7 @@ async fn carry_out(
         if duty_on(tx, &envelope, now.date()).await?.is_some() {
             kept.push(id);
         } else {
-            destruction::begin(tx, &envelope, actor, now).await?;
+            destruction::begin(core, tx, &envelope, &cause, actor, now).await?;
             erased.push(id);
         }
     }
@@ -418,7 +422,8 @@ async fn duty_on(
     let is_shared = record.controller != envelope.org
         || record.named.is_some()
         || record.pledge.is_some()
-        || record.transfer.is_some();
+        || record.transfer.is_some()
+        || (record.release.is_some() && record.stage != ControlStage::Released);
     if is_shared {
         return Ok(Some(KeepingDuty::Other(ErasureRefusal::OtherPartyControls)));
     }
@@ -429,13 +434,16 @@ async fn duty_on(
     }
 
     let found = retention::read(connection, envelope).await?.retention;
-    Ok(match found.map(|view| view.retention) {
-        Some(retention) if retention.is_due(today) => None,
-        Some(retention) => Some(KeepingDuty::Schedule(retention)),
-        None if envelope.status.is_signed() => {
+    let found = found.map(|view| view.retention);
+    let is_over = found.as_ref().is_some_and(|found| found.is_due(today));
+    // A signed contract goes into the vault first, whatever its schedule says.
+    let is_on_its_way = envelope.status == EnvelopeStatus::Completed;
+    Ok(match found {
+        Some(retention) if !is_over => Some(KeepingDuty::Schedule(retention)),
+        _ if is_on_its_way || (envelope.status.is_signed() && !is_over) => {
             Some(KeepingDuty::Other(ErasureRefusal::AuthoritativeRecord))
         }
-        None => None,
+        _ => None,
     })
 }
 
