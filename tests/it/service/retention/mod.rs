@@ -1,6 +1,6 @@
 //! Retention schedules, reported payoffs, and records that are due.
 
-mod holds;
+pub mod holds;
 mod paths;
 
 use std::time::{Duration, Instant};
