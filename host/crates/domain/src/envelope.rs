@@ -346,6 +346,16 @@ pub struct Envelope {
     pub vault_terms: Option<VaultTerms>,
     /// Bulk batch that created the envelope.
     pub batch: Option<BatchId>,
+    /// Whether the record is being destroyed or is destroyed; `None` for a whole one.
+    pub destruction: Option<EnvelopeDestruction>,
+}
+
+words! {
+    /// Progress of the destruction of a record. Neither can be read any more; `destroyed`: nothing is left to delete.
+    EnvelopeDestruction {
+        Destroying = "destroying",
+        Destroyed = "destroyed",
+    }
 }
 
 /// Options of sending an envelope, and its submission at the provider.
@@ -763,6 +773,7 @@ impl Envelope {
             auto_vault: None,
             vault_terms: None,
             batch: None,
+            destruction: None,
         }
     }
 

@@ -287,6 +287,11 @@ prefixed_id!(
 );
 
 prefixed_id!(
+    /// A request to destroy records.
+    DestructionId, "dst_"
+);
+
+prefixed_id!(
     /// A link with which a user signs in once.
     SignInId, "sin_"
 );

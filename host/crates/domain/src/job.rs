@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::clock::Timestamp;
+use super::destruction::DestructionCause;
 use super::envelope::KeptFile;
 use super::funding::FundingStage;
 use super::id::{
@@ -203,6 +204,22 @@ pub struct DeleteObject {
 impl JobPayload for DeleteObject {
     const NAME: &'static str = "object.delete";
     const RETRIES: RetryPolicy = RetryPolicy::Endless;
+}
+
+/// Destroys a record.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DestroyRecord {
+    /// The record.
+    pub envelope: EnvelopeId,
+    /// Cause of the destruction.
+    pub cause: DestructionCause,
+}
+
+impl JobPayload for DestroyRecord {
+    const NAME: &'static str = "record.destroy";
+    const QUEUE: JobQueue = JobQueue::Bulk;
+    /// A record whose destruction began is destroyed to the end.
+    const RETRIES: RetryPolicy = RetryPolicy::EvenRefused;
 }
 
 /// Makes a release that the record's controller has agreed to.
@@ -603,6 +620,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<WithdrawSubmission>(),
     JobKind::of::<ArchiveTemplate>(),
     JobKind::of::<DeleteObject>(),
+    JobKind::of::<DestroyRecord>(),
     JobKind::of::<ReleaseRecord>(),
     JobKind::of::<AdvanceTransfer>(),
     JobKind::of::<CompareRecords>(),

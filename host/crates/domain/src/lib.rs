@@ -185,6 +185,7 @@ pub mod contract_dates;
 pub mod control;
 pub mod dates;
 pub mod decision;
+pub mod destruction;
 pub mod disclosure;
 pub mod entry;
 pub mod envelope;

@@ -6,11 +6,24 @@ use holdfast_domain::envelope::Envelope;
 use holdfast_domain::id::{EnvelopeId, OrgId};
 use holdfast_store::{WriteTransaction, envelopes};
 
-/// Returns an envelope of the caller's organization.
+/// Returns an envelope of the caller's organization whose record is whole.
 pub async fn envelope(core: &Core, caller: &Caller, id: &str) -> Result<Envelope, ServiceError> {
     let id = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Envelope"))?;
     let mut connection = core.store.read().await?;
     envelopes::get(&mut connection, &caller.org, &id)
+        .await?
+        .ok_or(ServiceError::NotFound("Envelope"))
+}
+
+/// Returns an envelope of the caller's organization, also one whose record is destroyed.
+pub async fn with_destroyed(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+) -> Result<Envelope, ServiceError> {
+    let id = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Envelope"))?;
+    let mut connection = core.store.read().await?;
+    envelopes::get_with_destroyed(&mut connection, &caller.org, &id)
         .await?
         .ok_or(ServiceError::NotFound("Envelope"))
 }

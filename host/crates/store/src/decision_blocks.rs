@@ -3,14 +3,18 @@
 use std::collections::BTreeSet;
 
 use crate::SqlConnection;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
-use super::row::RowColumns;
+use super::row::{RowColumns, json_text};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::Slot;
+use holdfast_domain::envelope::Envelope;
+use holdfast_domain::hash::canonical_sha256;
 use holdfast_domain::id::OrgId;
 
 /// Recorded decision of any slot.
@@ -30,6 +34,15 @@ pub struct RecordedDecision {
     pub given: Value,
     /// What the function returned, as the host writes it; null if it was not recorded.
     pub answer: Value,
+    /// Digests of parameters and answer that were deleted with their record.
+    pub digests: Option<DecisionDigests>,
+}
+
+/// SHA-256 of the canonical JSON of a decision's parameters and answer, lower-case hex.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DecisionDigests {
+    pub given: String,
+    pub answer: String,
 }
 
 /// Table with the decisions of a slot.
@@ -49,7 +62,7 @@ const TABLES: [DecisionTable; 5] = [
         name: "evaluation",
         id: "envelope_id",
         owner: "org_id",
-        columns: "envelope_id, evaluated_at, component, facts, answer",
+        columns: "envelope_id, evaluated_at, component, facts, answer, digests",
         read: evaluation,
     },
     DecisionTable {
@@ -57,14 +70,14 @@ const TABLES: [DecisionTable; 5] = [
         id: "decision_id",
         owner: "org_id",
         columns: "decision_id, envelope_id, at, component, from_status, trigger_name, to_status,
-            facts",
+            facts, digests",
         read: transition,
     },
     DecisionTable {
         name: "placement_decision",
         id: "decision_id",
         owner: "org_id",
-        columns: "decision_id, template_id, at, component, document, facts, answer",
+        columns: "decision_id, template_id, at, component, document, facts, answer, digests",
         read: placement,
     },
     // Rows are in the buckets of the originators, so no statement here names a bucket.
@@ -72,7 +85,7 @@ const TABLES: [DecisionTable; 5] = [
         name: "control_decision",
         id: "decision_id",
         owner: "controller_id",
-        columns: "decision_id, envelope_id, at, component, act, facts",
+        columns: "decision_id, envelope_id, at, component, act, facts, digests",
         read: act,
     },
     // The facts are the originator's, also where the rules of a lender decided.
@@ -80,7 +93,7 @@ const TABLES: [DecisionTable; 5] = [
         name: "funding_decision",
         id: "decision_id",
         owner: "org_id",
-        columns: "decision_id, envelope_id, at, component, facts, answer",
+        columns: "decision_id, envelope_id, at, component, facts, answer, digests",
         read: funding,
     },
 ];
@@ -189,6 +202,51 @@ pub async fn of_block(
     Ok(found)
 }
 
+/// Deletes parameters and answers of the decisions of a table about a record, and keeps their digests, to which blocks commit.
+/// `condition` finds the decisions: `$1` is the bucket, and `$2` the envelope.
+pub(super) async fn digest(
+    tx: &mut WriteTransaction,
+    name: &str,
+    condition: &str,
+    envelope: &Envelope,
+) -> Result<(), StoreError> {
+    let Some(table) = TABLES.iter().find(|table| table.name == name) else {
+        return Ok(());
+    };
+    let DecisionTable { id, columns, .. } = table;
+    let text = format!(
+        "select {columns} from {name} where bucket = $1 and {condition} and digests is null"
+    );
+    let rows = sqlx::query(AssertSqlSafe(text))
+        .bind(envelope.org.bucket())
+        .bind(envelope.id.as_str())
+        .fetch_all(&mut **tx)
+        .await?;
+
+    // Status and act are columns of their own and stay, so only some tables have an answer to delete.
+    let answer = if columns.contains(", answer,") {
+        ", answer = 'null'"
+    } else {
+        ""
+    };
+    let text = format!(
+        "update {name} set facts = 'null', digests = $3{answer} where bucket = $1 and {id} = $2"
+    );
+    for decision in table.decisions(&rows)? {
+        let digests = DecisionDigests {
+            given: canonical_sha256(&decision.given),
+            answer: canonical_sha256(&decision.answer),
+        };
+        sqlx::query(AssertSqlSafe(text.clone()))
+            .bind(envelope.org.bucket())
+            .bind(&decision.id)
+            .bind(json_text(&digests))
+            .run(tx)
+            .await?;
+    }
+    Ok(())
+}
+
 impl DecisionTable {
     fn columns<'r>(&self, row: &'r AnyRow) -> RowColumns<'r> {
         RowColumns::of(row, self.name, self.id)
@@ -211,6 +269,7 @@ fn evaluation(columns: &RowColumns<'_>) -> Result<RecordedDecision, StoreError> 
         function: "evaluate".into(),
         given: json!({ "facts": columns.json::<Value>("facts")? }),
         answer: columns.optional_json("answer")?.unwrap_or_default(),
+        digests: columns.optional_json("digests")?,
     })
 }
 
@@ -230,6 +289,7 @@ fn transition(columns: &RowColumns<'_>) -> Result<RecordedDecision, StoreError> 
         given: json!({ "current": from, "trigger": trigger, "facts": facts }),
         // Only permitted transitions are recorded.
         answer: json!({ "ok": columns.text("to_status")?.replace('_', "-") }),
+        digests: columns.optional_json("digests")?,
     })
 }
 
@@ -249,6 +309,7 @@ fn placement(columns: &RowColumns<'_>) -> Result<RecordedDecision, StoreError> {
         },
         given,
         answer: columns.json("answer")?,
+        digests: columns.optional_json("digests")?,
     })
 }
 
@@ -264,6 +325,7 @@ fn act(columns: &RowColumns<'_>) -> Result<RecordedDecision, StoreError> {
         given: json!({ "act": act, "facts": facts }),
         // Only permitted acts are recorded.
         answer: json!("allowed"),
+        digests: columns.optional_json("digests")?,
     })
 }
 
@@ -277,5 +339,6 @@ fn funding(columns: &RowColumns<'_>) -> Result<RecordedDecision, StoreError> {
         function: "check".into(),
         given: json!({ "facts": columns.json::<Value>("facts")? }),
         answer: columns.json("answer")?,
+        digests: columns.optional_json("digests")?,
     })
 }

@@ -28,7 +28,8 @@ impl SqlDialect {
     /// Statements for every new connection.
     ///
     /// SQLite: a commit is durable when it returns, and readers do not wait for the writer. Several
-    /// processes can open the file, for example the operator's tool beside the server.
+    /// processes can open the file, for example the operator's tool beside the server. Deleted values are overwritten, or the
+    /// file would keep what a destruction deleted.
     ///
     /// PostgreSQL: a transaction of a stalled node is aborted, and its locks released, before the
     /// node's leases end.
@@ -39,6 +40,7 @@ impl SqlDialect {
                 "pragma synchronous = full",
                 "pragma busy_timeout = 10000",
                 "pragma foreign_keys = on",
+                "pragma secure_delete = on",
             ],
             Self::Postgres => &["set idle_in_transaction_session_timeout = '10s'"],
         }

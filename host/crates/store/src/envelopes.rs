@@ -14,8 +14,8 @@ use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction, counts, ledger};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
-    AuthoritativeCopy, Envelope, EnvelopeKind, EnvelopeStatus, PaymentStatus, SentDocument,
-    StoredFile, VaultRecord, VaultTerms,
+    AuthoritativeCopy, Envelope, EnvelopeDestruction, EnvelopeKind, EnvelopeStatus, PaymentStatus,
+    SentDocument, StoredFile, VaultRecord, VaultTerms,
 };
 use holdfast_domain::id::{BatchId, CustomerId, EnvelopeId, OrgId, TemplateId};
 use holdfast_domain::organization::ApiKeyRecord;
@@ -85,7 +85,28 @@ pub async fn insert(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<()
     Ok(())
 }
 
+/// Returns an envelope whose record is whole.
+///
+/// # Errors
+/// [`StoreError::Destroyed`] from the beginning of its destruction on.
 pub async fn get(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+    id: &EnvelopeId,
+) -> Result<Option<Envelope>, StoreError> {
+    whole(get_with_destroyed(connection, org, id).await?)
+}
+
+/// Refuses an envelope whose record is destroyed. Reading it any further is the exception, so that no read is forgotten.
+fn whole(found: Option<Envelope>) -> Result<Option<Envelope>, StoreError> {
+    match found {
+        Some(envelope) if envelope.destruction.is_some() => Err(StoreError::Destroyed),
+        found => Ok(found),
+    }
+}
+
+/// Returns an envelope, also one of which only ids, hashes and times are left.
+pub async fn get_with_destroyed(
     connection: &mut SqlConnection,
     org: &OrgId,
     id: &EnvelopeId,
@@ -146,8 +167,20 @@ pub async fn get_for_key(
     ))
 }
 
-/// Returns an envelope with its row locked until the transaction ends.
+/// Returns an envelope whose record is whole, with its row locked until the transaction ends.
+///
+/// # Errors
+/// [`StoreError::Destroyed`] from the beginning of its destruction on.
 pub async fn lock(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    id: &EnvelopeId,
+) -> Result<Option<Envelope>, StoreError> {
+    whole(lock_with_destroyed(tx, org, id).await?)
+}
+
+/// Like [`lock`], for an envelope of which perhaps only ids, hashes and times are left.
+pub async fn lock_with_destroyed(
     tx: &mut WriteTransaction,
     org: &OrgId,
     id: &EnvelopeId,
@@ -279,6 +312,27 @@ pub async fn set_status(
     .await?;
     counts::moved(tx, envelope, envelope.status, status);
     Ok(())
+}
+
+/// Notes the progress of the destruction of an envelope's record, expecting the progress that was read.
+pub async fn set_destruction(
+    tx: &mut WriteTransaction,
+    envelope: &Envelope,
+    progress: EnvelopeDestruction,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let before = envelope.destruction.map_or("", EnvelopeDestruction::as_str);
+    sqlx::query(
+        "update envelope set destruction = $4, updated_at = $5
+         where bucket = $1 and envelope_id = $2 and coalesce(destruction, '') = $3",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.id.as_str())
+    .bind(before)
+    .bind(progress.as_str())
+    .bind(now.to_string())
+    .run_guarded(tx)
+    .await
 }
 
 /// Sets the payment status.
@@ -583,7 +637,7 @@ impl TableRow for Envelope {
          return_url, allow_delegation, may_decline, vault, archive, document_hash, copy, certificate,
          custody_record, compliance_score, created_by, created_at, updated_at, signed_at,
          expires_at, payment_status, auto_vault, vault_in_terms_accepted_at,
-         vault_in_terms_accepted_by, bulk_batch";
+         vault_in_terms_accepted_by, bulk_batch, destruction";
 
     fn read(row: &RowColumns<'_>) -> Result<Self, StoreError> {
         Ok(Self {
@@ -643,6 +697,7 @@ impl TableRow for Envelope {
                 }),
             },
             batch: row.optional_parsed("bulk_batch", BatchId::parse)?,
+            destruction: row.optional_parsed("destruction", EnvelopeDestruction::parse)?,
         })
     }
 }

@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use sqlx::any::{Any, AnyArguments, AnyConnectOptions, AnyPoolOptions};
 use sqlx::query::Query;
-use sqlx::{Connection as _, Executor as _};
+use sqlx::{Connection as _, Executor as _, Row as _};
 use sqlx_core::any::AnyValueKind;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
@@ -68,6 +68,7 @@ pub mod customers;
 pub mod decision_blocks;
 pub mod decisions;
 pub mod deliveries;
+pub mod destructions;
 pub mod disclosures;
 pub mod disputes;
 pub mod downloads;
@@ -103,6 +104,7 @@ pub mod payments;
 pub mod provider_poll;
 pub mod questions;
 pub mod rate_windows;
+pub mod record_rows;
 pub mod request_log;
 pub mod retention;
 pub mod room;
@@ -154,6 +156,9 @@ pub enum StoreError {
     /// Another writer changed the row first.
     #[error("changed by somebody else in the meantime")]
     Conflict,
+    /// The record is being destroyed, or is destroyed.
+    #[error("The record was destroyed; its ledger and its certificate of destruction are left")]
+    Destroyed,
     /// The change passed its checks and was rolled back, as [`Store::rehearsing`] promises.
     #[error("only rehearsed")]
     Rehearsed,
@@ -424,6 +429,20 @@ impl Store {
             Err(_) => return Err(sqlx::Error::WorkerCrashed.into()),
         };
         Ok(())
+    }
+
+    /// Moves all committed changes from the write-ahead log into the file and empties the log, so that deleted values are in
+    /// neither. Returns false if a reader still needs the log. PostgreSQL removes deleted rows by itself, with `vacuum`.
+    pub async fn empty_write_ahead_log(&self) -> Result<bool, StoreError> {
+        if self.dialect == SqlDialect::Postgres {
+            return Ok(true);
+        }
+        let mut connection = self.read().await?;
+        let row = sqlx::query("pragma wal_checkpoint(truncate)")
+            .fetch_one(&mut *connection)
+            .await?;
+        let is_busy: i64 = row.try_get(0)?;
+        Ok(is_busy == 0)
     }
 
     /// Returns a handle to the same database with another priority.

@@ -110,6 +110,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     103 "0103_retention",
     104 "0104_log_witnesses",
     105 "0105_seal_states",
+    107 "0107_destruction",
     109 "0109_customer_erasures",
 ];
 

@@ -23,7 +23,7 @@ pub async fn knows(connection: &mut SqlConnection, org: &OrgId) -> Result<bool, 
 ///
 /// While an envelope is being vaulted, it needs all of its files. Before that it needs every
 /// upload, and before its release every archive, because the same bytes may be about to be stored
-/// again. Envelopes vaulted before steps were recorded do not reference their executed document, so
+/// again. A destroyed record needs none. Envelopes vaulted before steps were recorded do not reference their executed document, so
 /// all of theirs are kept. Files scheduled for a job of the kind `removal` are left to that job,
 /// which checks first what replaced them.
 pub async fn envelope_wants(
@@ -36,6 +36,7 @@ pub async fn envelope_wants(
     // One statement for all references: an object without any is removed, so they have to be of one moment.
     sqlx::query(
         "select envelope_id from envelope where bucket = $1 and envelope_id = $2
+             and destruction is null
              and (upload like $3 or vault like $3 or copy like $3 or certificate like $3
                  or custody_record like $3 or archive like $3
                  or ($4 like 'uploads/%' and status not in ('vaulted', 'vaulted_out'))

@@ -117,7 +117,7 @@ const CANDIDATES: &str = "select {columns} from (
          and reported.envelope_id = envelope.envelope_id and reported.event = 'paid_off'
      left join retention_proposal proposal on proposal.bucket = envelope.bucket
          and proposal.envelope_id = envelope.envelope_id
-     where envelope.bucket = $1 and envelope.org_id = $2";
+     where envelope.bucket = $1 and envelope.org_id = $2 and envelope.destruction is null";
 
 /// Returns what the retention of one record depends on.
 pub async fn candidate(

@@ -820,6 +820,27 @@ impl Files {
         }
     }
 
+    /// Removes all files of an owner, such as an envelope, from all areas. In a local folder, this includes the temporary files
+    /// of interrupted writes.
+    pub async fn delete_of(&self, org: &OrgId, owner: &str) -> Result<(), FilesError> {
+        if self.rehearses {
+            return Ok(());
+        }
+        for area in StorageArea::ALL {
+            let place = place_of(area, org, owner);
+            let prefix = Path::from(place.as_str());
+            // By the owner, because rows may name fewer objects than there are.
+            let mut objects = self.store.list(Some(&prefix));
+            while let Some(object) = self.in_time(objects.try_next()).await? {
+                self.delete(object.location.as_ref()).await?;
+            }
+            if let Some(folder) = &self.folder {
+                remove_folder(folder.join(&place)).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the folder of the objects, when they are on a local disk.
     pub fn folder(&self) -> Option<&FilePath> {
         self.folder.as_deref()
@@ -1032,6 +1053,21 @@ fn abort_on_io_error(error: &object_store::Error) {
     }
 }
 
+/// Removes a folder with all that is in it; a missing one counts as removed.
+async fn remove_folder(folder: PathBuf) -> Result<(), FilesError> {
+    let removed = spawn_blocking(move || match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    });
+    let removed = removed.await.map_err(std::io::Error::other).flatten();
+    removed.map_err(FilesError::Spool)
+}
+
+/// Returns the place of an owner's files in an area.
+fn place_of(area: StorageArea, org: &OrgId, owner: &str) -> String {
+    format!("{}/{:02}/{org}/{owner}", area.folder(), org.bucket())
+}
+
 /// Builds the file's record; its key consists of area, owner and hash.
 fn named(
     area: StorageArea,
@@ -1042,11 +1078,7 @@ fn named(
     content_type: &str,
 ) -> StoredFile {
     StoredFile {
-        key: format!(
-            "{}/{:02}/{org}/{owner}/{sha256}",
-            area.folder(),
-            org.bucket()
-        ),
+        key: format!("{}/{sha256}", place_of(area, org, owner)),
         sha256,
         size,
         content_type: content_type.into(),

@@ -1,6 +1,7 @@
-//! Retention: schedules of an organization, events that it reports, and records at the end of their time. Nothing here deletes
-//! anything: a record that is due is proposed for destruction.
+//! Retention: schedules of an organization, events that it reports, records at the end of their time, and their destruction
+//! by two people. A record that is due is proposed, and stays until they destroy it.
 
+pub mod destruction;
 pub mod holds;
 
 use std::time::Duration;
@@ -319,8 +320,11 @@ pub async fn due(
     let mut connection = core.store.read().await?;
     let mut views = Vec::new();
     for proposal in rows::proposals(&mut connection, &caller.org, after, limit).await? {
-        let found = envelopes::get(&mut connection, &caller.org, &proposal.envelope).await?;
-        let Some(envelope) = found else {
+        let found =
+            envelopes::get_with_destroyed(&mut connection, &caller.org, &proposal.envelope).await?;
+        // A destruction that has just begun takes its proposal along.
+        let whole = found.filter(|envelope| envelope.destruction.is_none());
+        let Some(envelope) = whole else {
             continue;
         };
 
@@ -409,7 +413,9 @@ fn is_due(schedules: &[RetentionSchedule], candidate: &RetentionCandidate, today
 async fn settle(core: &Core, org: &OrgId, id: &EnvelopeId) -> Result<bool, ServiceError> {
     let now = core.clock.now();
     let mut tx = core.store.begin().await?;
-    let Some(envelope) = envelopes::lock(&mut tx, org, id).await? else {
+    let found = envelopes::lock_with_destroyed(&mut tx, org, id).await?;
+    let whole = found.filter(|envelope| envelope.destruction.is_none());
+    let Some(envelope) = whole else {
         return Ok(false);
     };
     let Some(view) = read(&mut tx, &envelope).await?.retention else {

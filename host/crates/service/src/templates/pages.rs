@@ -79,6 +79,17 @@ impl Default for PageCache {
     }
 }
 
+impl PageCache {
+    /// Forgets all pages. Pages are named by digests, so those of one record cannot be told from others; they are read again.
+    pub fn forget(&self) {
+        self.facts.invalidate_all();
+        self.pictures.invalidate_all();
+        self.texts.invalidate_all();
+        self.filled.invalidate_all();
+        self.too_heavy.invalidate_all();
+    }
+}
+
 fn weighed<K: Hash + Eq + Send + Sync + 'static, T: Clone + Send + Sync + 'static>(
     bytes: u64,
     weight: impl Fn(&T) -> usize + Send + Sync + 'static,

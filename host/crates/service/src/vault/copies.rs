@@ -57,6 +57,15 @@ impl Default for CopyCache {
     }
 }
 
+impl CopyCache {
+    /// Forgets the copies of a record that is destroyed.
+    pub async fn forget(&self, envelope: &EnvelopeId) {
+        for is_vaulted in [false, true] {
+            self.0.invalidate(&(envelope.clone(), is_vaulted)).await;
+        }
+    }
+}
+
 /// A copy being sent to a client.
 pub struct OutgoingCopy {
     pub pieces: Pieces,

@@ -48,7 +48,8 @@ pub async fn ledger(
     caller: &Caller,
     id: &str,
 ) -> Result<CustodyLedger, ServiceError> {
-    let envelope = lookup::envelope(core, caller, id).await?;
+    // Also of a destroyed record, whose ledger stays.
+    let envelope = lookup::with_destroyed(core, caller, id).await?;
     ledger_of(core, vault, &envelope).await
 }
 

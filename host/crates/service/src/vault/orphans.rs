@@ -109,7 +109,7 @@ async fn under_hold(core: &Core, key: &str) -> Result<bool, ServiceError> {
 }
 
 /// Returns the time until which a running backup prevents removing objects.
-async fn backup(core: &Core) -> Result<Option<Timestamp>, ServiceError> {
+pub(crate) async fn backup(core: &Core) -> Result<Option<Timestamp>, ServiceError> {
     let until = chores::due(&core.store, chores::BACKUP).await?;
     Ok(until.filter(|until| *until > core.clock.now()))
 }

@@ -192,8 +192,14 @@ fn line(
     mask: &[String],
 ) -> Result<DecisionLine, ServiceError> {
     let (mut given, mut answer) = (decision.given, decision.answer);
-    let (given_sha256, answer_sha256) = (canonical_sha256(&given), canonical_sha256(&answer));
-    let masked = decision::mask(&mut given, mask) | decision::mask(&mut answer, mask);
+    // Of a destroyed record, only the digests are left: the line is like one with everything masked.
+    let is_destroyed = decision.digests.is_some();
+    let (given_sha256, answer_sha256) = match decision.digests {
+        Some(digests) => (digests.given, digests.answer),
+        None => (canonical_sha256(&given), canonical_sha256(&answer)),
+    };
+    let is_masked = decision::mask(&mut given, mask) | decision::mask(&mut answer, mask);
+    let masked = is_masked || is_destroyed;
     let envelope_id = EnvelopeId::parse(&decision.subject);
     let template_id = TemplateId::parse(&decision.subject).filter(|_| envelope_id.is_none());
     Ok(DecisionLine {

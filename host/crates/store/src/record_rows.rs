@@ -1,0 +1,477 @@
+//! Rows of one record: what a destruction leaves of each table.
+
+use sqlx::{AssertSqlSafe, Row as _};
+
+use super::statement::RunStatement as _;
+use super::{SqlConnection, StoreError, WriteTransaction, decision_blocks};
+use holdfast_domain::envelope::Envelope;
+use holdfast_domain::id::{BUCKETS, OrgId, TemplateId};
+use holdfast_domain::job::{DestroyRecord, JobPayload as _};
+
+/// Table with rows of records.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordTable {
+    /// Its name.
+    pub table: &'static str,
+    /// Column with the envelope's id, or the condition that finds the rows: `$1` is the bucket and `$2` the envelope.
+    pub key: &'static str,
+    /// What a destruction leaves of the rows.
+    pub fate: Fate,
+}
+
+/// What a destruction leaves of rows.
+#[derive(Clone, Copy, Debug)]
+pub enum Fate {
+    /// Nothing.
+    Deleted,
+    /// The rows without these columns: `name` becomes null, and `name=text` gets a text where null is not possible.
+    Redacted(&'static [&'static str]),
+    /// The rows with digests instead of inputs and answers, because blocks of decisions commit to them.
+    Digested,
+    /// The rows, which have ids, hashes, statuses and times. Entries of ledgers are redacted by [`super::ledger`].
+    Kept,
+}
+
+const fn row(table: &'static str, key: &'static str, fate: Fate) -> RecordTable {
+    RecordTable { table, key, fate }
+}
+
+/// Documents that were made for the envelope alone. One that was deleted since has no owner any more.
+macro_rules! of_templates {
+    ($column:literal) => {
+        concat!(
+            $column,
+            " in (select own.template_id from template own
+                 where own.bucket = $1 and own.origin = 'document' and (own.owner_id = $2
+                     or (own.owner_id is null and own.template_id = (
+                         select e.template_id from envelope e where e.bucket = $1
+                             and e.envelope_id = $2 and e.bulk_batch is null))))"
+        )
+    };
+}
+
+/// Submitters in the signing room.
+const OF_SUBMITTERS: &str = "submitter_id in (select own.submitter_id from room_submitter own
+     where own.bucket = $1 and own.external_id like $2 || '.%')";
+/// Submissions in the signing room. Their external ids begin with that of the envelope.
+const OF_SUBMISSIONS: &str = "submission_id in (select own.submission_id from room_submitter own
+     where own.bucket = $1 and own.external_id like $2 || '.%')";
+const OF_TEMPLATES: &str = of_templates!("template_id");
+const OF_ROOM_TEMPLATES: &str = of_templates!("external_id");
+const OF_EVENTS: &str = "event_id in (select own.event_id from event own
+     where own.bucket = $1 and own.envelope_id = $2)";
+const OF_DELIVERIES: &str = "delivery_id in (select own.delivery_id from webhook_delivery own
+     join event about on about.bucket = $1 and about.event_id = own.event_id
+     where own.bucket = $1 and about.envelope_id = $2)";
+const OF_IDENTITY_CHECKS: &str = "kba_id in (select own.kba_id from kba_session own
+     where own.bucket = $1 and own.envelope_id = $2)";
+const ENVELOPE: &str = "envelope_id";
+
+/// Tables with rows of records, in the order of a destruction: rows that are found through others come before those.
+pub const RECORD_TABLES: &[RecordTable] = &[
+    row("access_code", ENVELOPE, Fate::Deleted),
+    row("access_code_failure", ENVELOPE, Fate::Deleted),
+    row(
+        "bulk_item",
+        ENVELOPE,
+        Fate::Redacted(&["customer_name=", "email", "error"]),
+    ),
+    row(
+        "component_difference",
+        "record_id",
+        Fate::Redacted(&["before_value", "after_value"]),
+    ),
+    row("contract_fact_key", ENVELOPE, Fate::Deleted),
+    row("contract_facts", ENVELOPE, Fate::Deleted),
+    row(
+        "control_conflict",
+        ENVELOPE,
+        Fate::Redacted(&["statement", "other_statement", "suspension_reason"]),
+    ),
+    row("control_copy", ENVELOPE, Fate::Deleted),
+    row("control_decision", ENVELOPE, Fate::Digested),
+    row("control_pledge", ENVELOPE, Fate::Redacted(&["terms"])),
+    row("control_record", ENVELOPE, Fate::Kept),
+    row(
+        "control_release",
+        ENVELOPE,
+        Fate::Redacted(&["form={}", "reason"]),
+    ),
+    row("control_sold", ENVELOPE, Fate::Kept),
+    row("control_statement", ENVELOPE, Fate::Deleted),
+    row("control_transfer_record", ENVELOPE, Fate::Kept),
+    row("control_view", ENVELOPE, Fate::Deleted),
+    row("custodian", ENVELOPE, Fate::Deleted),
+    row("destroyed_record", ENVELOPE, Fate::Kept),
+    row("destruction_record", ENVELOPE, Fate::Kept),
+    row("download_link", ENVELOPE, Fate::Deleted),
+    row("drawing_handover", ENVELOPE, Fate::Deleted),
+    row("evaluation", ENVELOPE, Fate::Digested),
+    row("funding_decision", ENVELOPE, Fate::Digested),
+    row("integrity_check", ENVELOPE, Fate::Deleted),
+    row("kba_billed", OF_IDENTITY_CHECKS, Fate::Deleted),
+    row("kba_billed_person", OF_IDENTITY_CHECKS, Fate::Deleted),
+    row("kba_browser", ENVELOPE, Fate::Deleted),
+    row("kba_session", ENVELOPE, Fate::Deleted),
+    row("ledger_entry", ENVELOPE, Fate::Kept),
+    row("ledger_leaf", ENVELOPE, Fate::Kept),
+    row("ledger_pending", ENVELOPE, Fate::Kept),
+    row("legal_hold", "subject", Fate::Kept),
+    row("lifecycle_decision", ENVELOPE, Fate::Digested),
+    row("open_link_record", ENVELOPE, Fate::Deleted),
+    row("payment", ENVELOPE, Fate::Redacted(&["payer="])),
+    row("record_band", ENVELOPE, Fate::Deleted),
+    row("record_fingerprint", ENVELOPE, Fate::Deleted),
+    row("record_similar", ENVELOPE, Fate::Deleted),
+    row("record_text", ENVELOPE, Fate::Deleted),
+    row(
+        "request_log",
+        ENVELOPE,
+        Fate::Redacted(&["request", "answer"]),
+    ),
+    row(
+        "retention_event",
+        ENVELOPE,
+        Fate::Redacted(&["reported_by="]),
+    ),
+    row("retention_proposal", ENVELOPE, Fate::Deleted),
+    row("seal_state", ENVELOPE, Fate::Deleted),
+    row(
+        "signer",
+        ENVELOPE,
+        Fate::Redacted(&[
+            "name=",
+            "email=",
+            "phone",
+            "passcode",
+            "decline_reason",
+            "notice_failure",
+            "provider_submitter",
+        ]),
+    ),
+    row("signer_question", ENVELOPE, Fate::Deleted),
+    row("signing_link", ENVELOPE, Fate::Deleted),
+    row(
+        "stipulation",
+        ENVELOPE,
+        Fate::Redacted(&["document_name", "reason"]),
+    ),
+    // The cells are what the tape's own organization states. What was read from the contract goes.
+    row("tape_row", ENVELOPE, Fate::Redacted(&["findings=[]"])),
+    row("test_message", ENVELOPE, Fate::Deleted),
+    row(
+        "vault_intent",
+        ENVELOPE,
+        Fate::Redacted(&["requested_by=", "last_error"]),
+    ),
+    row("vault_release", ENVELOPE, Fate::Redacted(&["form={}"])),
+    row("vault_step", ENVELOPE, Fate::Deleted),
+    row("webhook_attempt", OF_DELIVERIES, Fate::Deleted),
+    row("webhook_delivery", OF_EVENTS, Fate::Deleted),
+    row("event", ENVELOPE, Fate::Redacted(&["body="])),
+    row("signer_delivery", OF_SUBMITTERS, Fate::Deleted),
+    row("room_submission", OF_SUBMISSIONS, Fate::Deleted),
+    row(
+        "room_submitter",
+        "external_id like $2 || '.%'",
+        Fate::Deleted,
+    ),
+    row("room_template", OF_ROOM_TEMPLATES, Fate::Deleted),
+    row("placement_decision", OF_TEMPLATES, Fate::Digested),
+    row("template_stipulation", OF_TEMPLATES, Fate::Deleted),
+    row("template_version", OF_TEMPLATES, Fate::Deleted),
+    row("template", OF_TEMPLATES, Fate::Deleted),
+    // Last: the documents above are found through it.
+    row(
+        "envelope",
+        ENVELOPE,
+        Fate::Redacted(&[
+            "name=",
+            "external_id",
+            "template_id",
+            "metadata={}",
+            "secured_party",
+            "upload",
+            "vault",
+            "copy",
+            "certificate",
+            "custody_record",
+            "archive",
+            "existing_signatures",
+            "provider_submission",
+            "created_by=",
+            "subject",
+            "message",
+            "return_url",
+            "vault_in_terms_accepted_at",
+            "vault_in_terms_accepted_by",
+        ]),
+    ),
+];
+
+/// Tables with rows of a record in the buckets of other organizations: its parties, and their tapes.
+const IN_ALL_BUCKETS: [&str; 6] = [
+    "component_difference",
+    "event",
+    "request_log",
+    "tape_row",
+    "webhook_attempt",
+    "webhook_delivery",
+];
+
+/// Tables by whose rows people reach a record without an account, or work on it becomes due.
+const DOORS: [&str; 8] = [
+    "access_code",
+    "control_view",
+    "download_link",
+    "drawing_handover",
+    "integrity_check",
+    "retention_proposal",
+    "seal_state",
+    "signing_link",
+];
+
+impl RecordTable {
+    fn condition(&self) -> String {
+        if self.key.contains(' ') {
+            self.key.to_owned()
+        } else {
+            format!("{} = $2", self.key)
+        }
+    }
+
+    /// Applies the fate of the rows in one bucket.
+    async fn apply(
+        &self,
+        tx: &mut WriteTransaction,
+        envelope: &Envelope,
+        bucket: i64,
+    ) -> Result<(), StoreError> {
+        let (table, condition) = (self.table, self.condition());
+        let text = match self.fate {
+            Fate::Kept | Fate::Digested => return Ok(()),
+            Fate::Deleted => format!("delete from {table} where bucket = $1 and {condition}"),
+            Fate::Redacted(columns) => {
+                let assigned = columns.iter().map(|column| match column.split_once('=') {
+                    Some((column, text)) => format!("{column} = '{text}'"),
+                    None => format!("{column} = null"),
+                });
+                let assigned: Vec<String> = assigned.collect();
+                let assigned = assigned.join(", ");
+                format!("update {table} set {assigned} where bucket = $1 and {condition}")
+            }
+        };
+
+        // Constants of this file; the values are bound.
+        sqlx::query(AssertSqlSafe(text))
+            .bind(bucket)
+            .bind(envelope.id.as_str())
+            .run(tx)
+            .await
+    }
+}
+
+/// Closes the ways to a record whose destruction begins: links of people, due work, and jobs.
+pub async fn close(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<(), StoreError> {
+    for table in RECORD_TABLES
+        .iter()
+        .filter(|table| DOORS.contains(&table.table))
+    {
+        table.apply(tx, envelope, envelope.org.bucket()).await?;
+    }
+
+    remove_jobs(tx, envelope).await
+}
+
+/// Removes the jobs about a record, apart from its destruction. Their payloads can have addresses of people.
+async fn remove_jobs(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<(), StoreError> {
+    sqlx::query(
+        "delete from job where bucket = $1 and org_id = $2 and payload like $3 and kind <> $4",
+    )
+    .bind(envelope.org.bucket())
+    .bind(envelope.org.as_str())
+    .bind(format!("%{}%", envelope.id))
+    .bind(DestroyRecord::NAME)
+    .run(tx)
+    .await
+}
+
+/// Leaves of the rows of a record what their tables keep: ids, hashes, statuses and times. May run again.
+pub async fn destroy(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<(), StoreError> {
+    // First: some decisions are found through rows that go.
+    for table in RECORD_TABLES {
+        if matches!(table.fate, Fate::Digested) {
+            let condition = table.condition();
+            decision_blocks::digest(tx, table.table, &condition, envelope).await?;
+        }
+    }
+
+    for table in RECORD_TABLES {
+        if IN_ALL_BUCKETS.contains(&table.table) {
+            for bucket in 0..BUCKETS {
+                table.apply(tx, envelope, i64::from(bucket)).await?;
+            }
+        } else {
+            table.apply(tx, envelope, envelope.org.bucket()).await?;
+        }
+    }
+
+    remove_jobs(tx, envelope).await
+}
+
+/// Returns the documents that were made for an envelope alone. They have objects of their own.
+pub async fn documents(
+    connection: &mut SqlConnection,
+    envelope: &Envelope,
+) -> Result<Vec<TemplateId>, StoreError> {
+    let text = format!("select template_id from template where bucket = $1 and {OF_TEMPLATES}");
+    let rows: Vec<String> = sqlx::query_scalar(AssertSqlSafe(text))
+        .bind(envelope.org.bucket())
+        .bind(envelope.id.as_str())
+        .fetch_all(connection)
+        .await?;
+    Ok(rows.iter().filter_map(|id| TemplateId::parse(id)).collect())
+}
+
+/// Returns the keys of the objects in the signing room that only this record has. They are named by their content, so two
+/// records can share one.
+pub async fn room_objects(
+    connection: &mut SqlConnection,
+    envelope: &Envelope,
+) -> Result<Vec<String>, StoreError> {
+    let text = format!(
+        "select document_key as files from room_submission where bucket = $1 and {OF_SUBMISSIONS}
+         union select signed_key as files from room_submission where bucket = $1 and {OF_SUBMISSIONS}
+         union select attachments as files from room_submitter
+             where bucket = $1 and external_id like $2 || '.%'
+         union select document_key as files from room_template
+             where bucket = $1 and {OF_ROOM_TEMPLATES}"
+    );
+    let rows = sqlx::query(AssertSqlSafe(text))
+        .bind(envelope.org.bucket())
+        .bind(envelope.id.as_str())
+        .fetch_all(&mut *connection)
+        .await?;
+
+    let mut keys = Vec::new();
+    for row in &rows {
+        let files: Option<String> = row.try_get("files")?;
+        keys.extend(keys_in(&files.unwrap_or_default()));
+    }
+    keys.sort_unstable();
+    keys.dedup();
+
+    let mut own = Vec::new();
+    for key in keys {
+        if !is_shared(connection, envelope, &key).await? {
+            own.push(key);
+        }
+    }
+    Ok(own)
+}
+
+/// Returns the object keys in a column, which has one key, or JSON with keys and digests.
+fn keys_in(files: &str) -> Vec<String> {
+    let words = files.split('"');
+    let keys = words.filter(|word| word.starts_with("room/"));
+    keys.map(str::to_owned).collect()
+}
+
+/// Whether rows of other records, or of templates, have an object of the signing room as well.
+async fn is_shared(
+    connection: &mut SqlConnection,
+    envelope: &Envelope,
+    key: &str,
+) -> Result<bool, StoreError> {
+    let text = format!(
+        "select submission_id as id from room_submission
+             where bucket = $1 and (document_key like $3 or signed_key like $3) and not ({OF_SUBMISSIONS})
+         union all
+         select submitter_id as id from room_submitter where bucket = $1 and attachments like $3
+             and not (external_id is not null and external_id like $2 || '.%')
+         union all
+         select template_id as id from room_template where bucket = $1 and document_key like $3
+             and not (external_id is not null and {OF_ROOM_TEMPLATES})"
+    );
+    sqlx::query(AssertSqlSafe(text))
+        .bind(envelope.org.bucket())
+        .bind(envelope.id.as_str())
+        .bind(format!("%{key}%"))
+        .finds_row(connection)
+        .await
+}
+
+/// Returns the SHA-256 of each file of a record in the signing room: executed documents, and files of signers.
+pub async fn room_digests(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+    envelope: &Envelope,
+) -> Result<(Vec<String>, Vec<String>), StoreError> {
+    let text = format!(
+        "select signed_key as signed, null as attached from room_submission
+             where bucket = $1 and org_id = $3 and {OF_SUBMISSIONS}
+         union all
+         select null as signed, attachments as attached from room_submitter
+             where bucket = $1 and org_id = $3 and external_id like $2 || '.%'"
+    );
+    let rows = sqlx::query(AssertSqlSafe(text))
+        .bind(org.bucket())
+        .bind(envelope.id.as_str())
+        .bind(org.as_str())
+        .fetch_all(connection)
+        .await?;
+
+    let (mut signed, mut attached) = (Vec::new(), Vec::new());
+    for row in &rows {
+        let digests = |files: Option<String>| digests_in(&files.unwrap_or_default());
+        signed.extend(digests(row.try_get("signed")?));
+        attached.extend(digests(row.try_get("attached")?));
+    }
+    Ok((signed, attached))
+}
+
+/// Returns the digests in the object keys of a column: the last part of a key is the SHA-256 of the object.
+fn digests_in(files: &str) -> Vec<String> {
+    let keys = keys_in(files).into_iter();
+    keys.filter_map(|key| Some(key.rsplit_once('/')?.1.to_owned()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_objects_are_found_in_text_and_json() {
+        let key = "room/07/org_1/attached/ab";
+        let json = format!(r#"{{"id":{{"key":"{key}","sha256":"ab","name":"room"}}}}"#);
+        assert_eq!(keys_in(&json), [key]);
+        assert_eq!(keys_in(&format!(r#"["{key}","ab"]"#)), [key]);
+        assert_eq!(keys_in(key), [key]);
+        assert!(keys_in("").is_empty());
+        assert_eq!(digests_in(key), ["ab"]);
+    }
+
+    /// A destruction finds rows through others, so those come later.
+    #[test]
+    fn rows_are_deleted_before_those_that_they_are_found_through() {
+        for (at, table) in RECORD_TABLES.iter().enumerate() {
+            let later = RECORD_TABLES.iter().skip(at + 1);
+            let later: Vec<&str> = later.map(|one| one.table).collect();
+            for parent in [
+                "event",
+                "webhook_delivery",
+                "kba_session",
+                "room_submitter",
+                "template",
+                "envelope",
+            ] {
+                let is_through = table.key.contains(&format!("from {parent} "))
+                    || table.key.contains(&format!("join {parent} "));
+                if is_through && parent != table.table {
+                    assert!(later.contains(&parent), "{} before {parent}", table.table);
+                }
+            }
+        }
+    }
+}
