@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::control::{Party, designate};
 use super::retention::holds::{lift, place};
+use crate::http::console::Session;
 use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body, files_below, form, postgres};
 
 const NAME: &str = "Zebulon Quillfeather";
@@ -391,6 +392,39 @@ async fn the_request_of_a_key_is_taken_over_by_a_person() {
     assert_eq!(again.json()["code"], "requester_reviews");
     let second = step(&app, "ben@oak.example", &person, "erase/approve").await;
     assert_eq!(second.data(200)["state"], "erased");
+}
+
+/// The page names what is kept before anybody asks, and the erased customer's page leads to it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_console_erases_a_person_by_two_people() {
+    let app = TestApp::start().await;
+    let signed = vaulted(&app).await;
+    let envelope = app.get(&format!("/partner/envelopes/{signed}")).await;
+    let envelope = envelope.data(200);
+    let person = envelope["customer_id"].as_str().unwrap();
+    let ada = Session::of(&app, "ada@oak.example", "owner").await;
+    let ben = Session::of(&app, "ben@oak.example", "compliance").await;
+
+    let customer = format!("/console/customers/{person}");
+    let page = ada.get(&app, &customer).await.text();
+    assert!(page.contains(&format!("{customer}/erasure")), "{page}");
+    let zip = ada.post(&app, &format!("{customer}/export"), "").await;
+    assert_eq!(zip.headers["content-type"], "application/zip");
+    let page = ada.get(&app, &format!("{customer}/erasure")).await.text();
+    assert!(page.contains("can be enforced"), "{page}");
+
+    let request = format!("{customer}/erasure/request");
+    assert_eq!(ada.post(&app, &request, "").await.status, 303);
+    let approve = format!("{customer}/erasure/approve");
+    let own = ada.post(&app, &approve, "sure=yes").await;
+    assert_eq!(own.status, 409, "{}", own.text());
+    let done = ben.post(&app, &approve, "sure=yes").await;
+    assert_eq!(done.status, 303, "{}", done.text());
+
+    let read = ada.get(&app, &customer).await;
+    assert_eq!(read.headers["location"], format!("{customer}/erasure"));
+    let page = ada.get(&app, &format!("{customer}/erasure")).await.text();
+    assert!(page.contains("Erased in part"), "{page}");
 }
 
 /// Returns the files below the data folder in which a text stands, in any case.

@@ -230,7 +230,15 @@ pub async fn request(
 
     let view = read(&mut tx, &caller.org, &customer.id, now.date()).await?;
     tx.commit().await?;
+    empty_log(core).await;
     Ok(view)
+}
+
+/// Takes erased values out of the database's log, too. While a reader still needs it, that is left to a later checkpoint.
+async fn empty_log(core: &Core) {
+    if let Err(error) = core.store.empty_write_ahead_log().await {
+        tracing::warn!(%error, "the log of the database could not be emptied after an erasure");
+    }
 }
 
 fn requested_already() -> ServiceError {
@@ -330,6 +338,7 @@ pub async fn decide(
 
     let view = read(&mut tx, org, &customer.id, now.date()).await?;
     tx.commit().await?;
+    empty_log(core).await;
     Ok(view)
 }
 
