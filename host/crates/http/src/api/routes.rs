@@ -252,6 +252,12 @@ areas! {
             "Report that a contract was paid off";
         get "/partner/retention/due", retention::due::<Key<HoldsRead>> => listDueRecords []
             "List records whose retention is over";
+        post "/partner/customers/{id}/export", persons::export::<Key<CustomersPrivacy>> => exportCustomer [410]
+            "Download everything that is held about a customer";
+        post "/partner/customers/{id}/erase", persons::erase => requestErasure [409, 410]
+            "Ask for the erasure of a customer, or try again what was refused";
+        get "/partner/customers/{id}/erasure", persons::erasure::<Key<CustomersPrivacy>> => getErasure []
+            "Read how far the erasure of a customer is";
     }
 
     partner_tapes {
@@ -299,12 +305,6 @@ areas! {
             "Find a customer by e-mail";
         post "/partner/customers/{id}/documents", customers::file_document => fileCustomerDocument [409]
             "File a document under a customer";
-        post "/partner/customers/{id}/export", persons::export::<Key<CustomersPrivacy>> => exportCustomer [410]
-            "Download everything that is held about a customer";
-        post "/partner/customers/{id}/erase", persons::erase => requestErasure [409, 410]
-            "Ask for the erasure of a customer, or try again what was refused";
-        get "/partner/customers/{id}/erasure", persons::erasure::<Key<CustomersPrivacy>> => getErasure []
-            "Read how far the erasure of a customer is";
     }
 
     partner_test {
@@ -536,6 +536,16 @@ areas! {
             "Report that a contract was paid off";
         get "/retention/due", retention::due::<Web<may::ReadEvidence>> => listDueRecordsAsUser []
             "List records whose retention is over";
+        post "/customers/{id}/export", persons::export::<Web<may::Hold>> => exportCustomerAsUser [410]
+            "Download everything that is held about a customer";
+        post "/customers/{id}/erase", web::persons::erase => requestErasureAsUser [409, 410]
+            "Ask for the erasure of a customer, or try again what was refused";
+        delete "/customers/{id}/erase", web::persons::withdraw_erasure => withdrawErasure [409]
+            "Take back the request to erase a customer";
+        post "/customers/{id}/erase/approve", web::persons::approve_erasure => approveErasure [409]
+            "Erase a customer, as the second person";
+        get "/customers/{id}/erasure", persons::erasure::<Web<may::Hold>> => getErasureAsUser []
+            "Read how far the erasure of a customer is";
     }
 
     web_tapes {
@@ -617,16 +627,6 @@ areas! {
             "Read a customer";
         patch "/customers/{id}", web::customers::change => changeCustomer [409, 410]
             "Change a customer";
-        post "/customers/{id}/export", persons::export::<Web<may::Hold>> => exportCustomerAsUser [410]
-            "Download everything that is held about a customer";
-        post "/customers/{id}/erase", web::persons::erase => requestErasureAsUser [409, 410]
-            "Ask for the erasure of a customer, or try again what was refused";
-        delete "/customers/{id}/erase", web::persons::withdraw_erasure => withdrawErasure [409]
-            "Take back the request to erase a customer";
-        post "/customers/{id}/erase/approve", web::persons::approve_erasure => approveErasure [409]
-            "Erase a customer, as the second person";
-        get "/customers/{id}/erasure", persons::erasure::<Web<may::Hold>> => getErasureAsUser []
-            "Read how far the erasure of a customer is";
     }
 
     web_funding {
