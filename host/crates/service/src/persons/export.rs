@@ -1,12 +1,13 @@
 //! Everything that an organization holds about a person, as one zip file: a sheet of values, the person's files, and copies of
 //! what the person signed. Values of other people are left out.
 
-use bytes::Bytes;
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use crate::customers::{self, OwnCustomer};
 use crate::vault::custody::{self, BundleContent};
-use holdfast_adapters::files::SpooledFile;
+use holdfast_adapters::files::{FilesError, SpoolWriter, SpooledFile};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
     Envelope, EnvelopeKind, Signer, SignerStatus, StoredFile, masked_address, same_address,
@@ -57,7 +58,7 @@ struct ExportedRecord {
 }
 
 /// Writes everything that the caller's organization holds about a customer. The export is an entry of its audit list and an
-/// event before it is made.
+/// event before it is handed out.
 ///
 /// # Errors
 /// `NotFound` for an unknown customer, `Problem` (gone) for one whose data was erased.
@@ -70,6 +71,7 @@ pub async fn package(core: &Core, caller: &Caller, id: &str) -> Result<SpooledFi
         customer: &customer,
         address: customer.email.as_deref().unwrap_or_default(),
     };
+    let now = core.clock.now();
 
     let mut connection = core.store.read().await?;
     let ids = rows::envelopes(&mut connection, &customer, &caller.org).await?;
@@ -77,31 +79,77 @@ pub async fn package(core: &Core, caller: &Caller, id: &str) -> Result<SpooledFi
     let batches = rows::batches(&mut connection, &customer, &caller.org).await?;
     drop(connection);
 
-    let (mut records, mut files) = (Vec::new(), Vec::new());
+    let head = json!({
+        "exported_at": now,
+        "exported_by": caller.actor,
+        "customer": OwnCustomer::from(customer.clone()),
+        "batches": batches,
+        "messages": messages,
+    });
+    let mut sheet = SheetWriter::begin(core, &head).await?;
+    let mut files = Vec::new();
     for id in &ids {
         if let Some(record) = exported(core, caller, &person, id).await? {
-            records.push(record.sheet);
+            sheet.add(&record.sheet).await?;
             files.extend(record.files);
         }
     }
 
-    let now = core.clock.now();
-    // Recorded first: a crash leaves an entry without an export, never an export without an entry.
-    record_export(core, caller, &customer, records.len(), files.len(), now).await?;
-    let names: Vec<&String> = files.iter().map(|(name, _)| name).collect();
-    let sheet = json!({
-        "exported_at": now,
-        "exported_by": caller.actor,
-        "customer": OwnCustomer::from(customer.clone()),
-        "files": names,
-        "records": records,
-        "batches": batches,
-        "messages": messages,
-    });
-    let mut all = vec![(SHEET.to_owned(), written(&sheet)?)];
+    let records = sheet.records;
+    let sheet = sheet.finish(&files).await?;
+    let count = files.len();
+    let mut all = vec![(SHEET.to_owned(), BundleContent::Spooled(sheet))];
     all.extend(files);
+    let zip = custody::zipped(core, all).await?;
 
-    custody::zipped(core, all).await
+    // Before it is handed out: a crash leaves an entry without an export, never an export without an entry.
+    record_export(core, caller, &customer, records, count, now).await?;
+    Ok(zip)
+}
+
+/// The sheet while it is written. Its records are members of one list, and only one at a time is in memory.
+struct SheetWriter {
+    spool: SpoolWriter,
+    records: usize,
+}
+
+impl SheetWriter {
+    async fn begin(core: &Core, head: &Value) -> Result<Self, ServiceError> {
+        let spool = SpoolWriter::new(&core.config.spool_folder()).await;
+        let mut sheet = Self {
+            spool: spool.map_err(FilesError::Spool)?,
+            records: 0,
+        };
+        // The object stays open for the records.
+        let head = head.to_string();
+        let head = head.strip_suffix('}').unwrap_or(&head);
+        sheet.write(head).await?;
+        sheet.write(",\n\"records\":[").await?;
+        Ok(sheet)
+    }
+
+    async fn add(&mut self, record: &Value) -> Result<(), ServiceError> {
+        let separator = if self.records == 0 { "\n" } else { ",\n" };
+        self.write(separator).await?;
+        self.write(&record.to_string()).await?;
+        self.records += 1;
+        Ok(())
+    }
+
+    async fn finish(
+        mut self,
+        files: &[(String, BundleContent)],
+    ) -> Result<SpooledFile, ServiceError> {
+        let names: Vec<&String> = files.iter().map(|(name, _)| name).collect();
+        self.write(&format!("],\n\"files\":{}}}\n", json!(names)))
+            .await?;
+        Ok(self.spool.finish().await.map_err(FilesError::Spool)?)
+    }
+
+    async fn write(&mut self, text: &str) -> Result<(), ServiceError> {
+        let written = self.spool.write(text.as_bytes()).await;
+        Ok(written.map_err(FilesError::Spool)?)
+    }
 }
 
 async fn record_export(
@@ -122,12 +170,6 @@ async fn record_export(
     events::insert(&mut tx, &event);
     deliveries::fan_out(&mut tx, &event).await?;
     Ok(tx.commit().await?)
-}
-
-fn written(value: &Value) -> Result<BundleContent, ServiceError> {
-    let text = serde_json::to_vec_pretty(value)
-        .map_err(|error| ServiceError::Internal(error.to_string()))?;
-    Ok(BundleContent::Made(Bytes::from(text)))
 }
 
 /// Returns the saved messages of test data to the address and the telephone number of a customer.
@@ -178,6 +220,10 @@ async fn exported(
         .map(|other| json!({ "role": other.role, "email": masked_address(&other.email) }))
         .collect();
 
+    let checks = identity_checks(&mut connection, person, &envelope, &own).await?;
+    let questions = asked(&mut connection, person, &envelope).await?;
+    let events = named_events(&mut connection, person, &envelope).await?;
+    let entries = named_entries(&mut connection, person, &envelope).await?;
     let is_customer = envelope.customer == person.customer.id;
     let mut sheet = json!({
         "envelope_id": envelope.id,
@@ -191,10 +237,10 @@ async fn exported(
         "signers": own.iter().map(|signer| signer_sheet(signer)).collect::<Vec<_>>(),
         "receives_copies_as": copies,
         "other_signers": others,
-        "identity_checks": identity_checks(&mut connection, person, &envelope, &own).await?,
-        "questions": asked(&mut connection, person, &envelope).await?,
-        "events": named_events(&mut connection, person, &envelope).await?,
-        "ledger": named_entries(&mut connection, person, &envelope).await?,
+        "identity_checks": checks,
+        "questions": questions,
+        "events": events,
+        "ledger": entries,
     });
     if is_customer {
         // The sender's own words about this customer's contract.
@@ -219,9 +265,7 @@ async fn exported(
         let submitters = room::submitters(&mut connection, org, number).await?;
         let forms = submitters.iter().filter(|one| person.has(&one.email));
         let forms: Vec<&RoomSubmitter> = forms.collect();
-        for form in &forms {
-            files.extend(attachments(&envelope, form));
-        }
+        files.extend(attachments(&envelope, &forms));
         let forms = forms
             .iter()
             .map(|form| form_sheet(submission.as_ref(), form));
@@ -391,8 +435,8 @@ fn named_entry(entry: &LedgerEntry, person: &Person<'_>) -> Option<Value> {
 /// Members with the address of the person whom an object is about.
 const NAMING: [&str; 4] = ["email", "signer_email", "signer", "to"];
 
-/// Returns the part of a value that is about a person: the address, and plain members of objects that name the person. An object
-/// about somebody else is left out as a whole, wherever it stands.
+/// Returns the part of a value that is about a person: the address, and plain members of objects that name the person alone.
+/// Addresses of others are left out, and objects about them, wherever they stand.
 fn own_part(value: &Value, person: &Person<'_>, is_own_act: bool) -> Option<Value> {
     match value {
         Value::String(text) if person.has(text) => Some(value.clone()),
@@ -407,12 +451,13 @@ fn own_part(value: &Value, person: &Person<'_>, is_own_act: bool) -> Option<Valu
             let named = NAMING.iter().filter_map(|name| members.get(*name));
             let (own, others): (Vec<&Value>, Vec<&Value>) =
                 named.partition(|value| names(value, person));
-            let is_own = !own.is_empty() || (is_own_act && others.is_empty());
+            let is_own = others.is_empty() && (is_own_act || !own.is_empty());
             let own: Map<String, Value> = members
                 .iter()
+                // With its salt, the commitment to a destroyed entry could be opened by trying.
+                .filter(|(name, _)| *name != "salt")
                 .filter_map(|(name, value)| {
-                    let is_plain = value.is_string() || value.is_number() || value.is_boolean();
-                    let kept = if is_own && is_plain {
+                    let kept = if is_own && is_plain(value) {
                         Some(value.clone())
                     } else {
                         own_part(value, person, false)
@@ -423,6 +468,15 @@ fn own_part(value: &Value, person: &Person<'_>, is_own_act: bool) -> Option<Valu
             (!own.is_empty()).then_some(Value::Object(own))
         }
         _ => None,
+    }
+}
+
+/// Whether a value has no parts, and no address.
+fn is_plain(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !text.contains('@'),
+        Value::Number(_) | Value::Bool(_) => true,
+        Value::Null | Value::Array(_) | Value::Object(_) => false,
     }
 }
 
@@ -458,18 +512,21 @@ fn documents(
 }
 
 /// Returns the files that a person attached, by their hashes: their names are words of others.
-fn attachments(envelope: &Envelope, form: &RoomSubmitter) -> Vec<(String, BundleContent)> {
-    let mut files: Vec<(String, BundleContent)> = Vec::new();
-    for attachment in form.attachments.values() {
-        let file: StoredFile = attachment.file();
-        let ending = ending(&file.content_type);
-        let name = format!("attachments/{}/{}.{ending}", envelope.id, file.sha256);
-        // One file can answer two fields.
-        if files.iter().all(|(other, _)| *other != name) {
-            files.push((name, BundleContent::Stored(file)));
-        }
-    }
-    files
+fn attachments(envelope: &Envelope, forms: &[&RoomSubmitter]) -> Vec<(String, BundleContent)> {
+    let attached = forms.iter().flat_map(|form| form.attachments.values());
+    // One file can answer two fields, or stand in two forms of the person.
+    let named: BTreeMap<String, StoredFile> = attached
+        .map(|attachment| {
+            let file = attachment.file();
+            let ending = ending(&file.content_type);
+            let name = format!("attachments/{}/{}.{ending}", envelope.id, file.sha256);
+            (name, file)
+        })
+        .collect();
+    let named = named.into_iter();
+    named
+        .map(|(name, file)| (name, BundleContent::Stored(file)))
+        .collect()
 }
 
 fn ending(content_type: &str) -> &'static str {
@@ -520,6 +577,23 @@ mod tests {
             part(json!({ "signer": casey, "reason": "No" }), false),
             None
         );
+    }
+
+    #[test]
+    fn addresses_of_others_and_salts_are_left_out() {
+        let entry = json!({
+            "signer": { "email": "jordan@example.com", "role": "Buyer", "invited_by": "user:ada@oak.example" },
+            "by": "user:ada@oak.example", "salt": "00ff", "at": "2026-11-21",
+        });
+        let own = json!({
+            "signer": { "email": "jordan@example.com", "role": "Buyer" }, "at": "2026-11-21",
+        });
+        assert_eq!(part(entry, true), Some(own));
+
+        let both =
+            json!({ "email": "jordan@example.com", "to": "casey@example.com", "ip": "192.0.2.7" });
+        let own = json!({ "email": "jordan@example.com" });
+        assert_eq!(part(both, true), Some(own));
     }
 
     #[test]
