@@ -334,6 +334,15 @@ async fn a_hold_on_a_customer_keeps_everything() {
     let app = TestApp::start().await;
     let person = customer(&app, NAME, EMAIL).await;
     let hold = place(&app, "customer", Some(&person)).await;
+    // A contract of another customer, which the buyer signs.
+    let (shared, _) = app.sent_to_two().await;
+    void(&app, &shared).await;
+    let buyer = customer(&app, "Ann Buyer", "buyer@example.com").await;
+    let on_buyer = place(&app, "customer", Some(&buyer)).await;
+    let planned = format!("/customers/{buyer}/erase?dry_run=true");
+    let planned = app.web(Method::POST, &planned, json!({})).await.data(200);
+    assert_eq!(refused(&planned, &shared)["hold_id"], on_buyer.as_str());
+
     let done = erase(&app, &person).await;
     assert_eq!(done["state"], "partly");
     assert_eq!(refused(&done, &person)["hold_id"], hold.as_str());
@@ -347,6 +356,29 @@ async fn a_hold_on_a_customer_keeps_everything() {
     let third = step(&app, "ada@oak.example", &person, "erase").await;
     assert_eq!(third.status, 410, "{}", third.text());
     assert_eq!(third.json()["code"], "customer_erased");
+}
+
+/// Two people agreed to the erasure of what there was.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_envelope_of_the_time_of_a_hold_takes_another_approval() {
+    let app = TestApp::start().await;
+    let person = customer(&app, NAME, EMAIL).await;
+    let hold = place(&app, "customer", Some(&person)).await;
+    assert_eq!(erase(&app, &person).await["state"], "partly");
+    let late = id_of(&sent(&app).await);
+    void(&app, &late).await;
+    lift(&app, &hold).await;
+
+    let again = step(&app, "ada@oak.example", &person, "erase").await;
+    let again = again.data(200);
+    assert_eq!(again["state"], "requested");
+    assert_eq!(again["approved_by"], Value::Null);
+    let own = step(&app, "ada@oak.example", &person, "erase/approve").await;
+    assert_eq!(own.json()["code"], "requester_reviews");
+    let done = step(&app, "ben@oak.example", &person, "erase/approve").await;
+    let done = done.data(200);
+    assert_eq!(done["state"], "erased", "{done}");
+    assert_eq!(ids(&done["erased"]), [person.as_str(), &late]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -418,7 +418,9 @@ pub async fn file_document(
     // The bytes are stored before the row that names them.
     let file = uploads::store(core, &caller.org, &envelope.id, file_type, &upload).await?;
     let mut tx = core.store.begin().await?;
-    erased_customers::permit_envelope(&mut tx, &caller.org, &customer.id).await?;
+    // Locked: of an erasure at the same moment, one comes first.
+    let locked = customers::lock(&mut tx, &caller.org, &customer.id).await?;
+    erased_customers::permit(&locked.ok_or(ServiceError::NotFound("Customer"))?)?;
     envelopes::insert(&mut tx, &envelope).await?;
 
     // The ledger, the event and the file pointer commit with the envelope row.

@@ -1,7 +1,7 @@
 //! Erasure of customers: the requests, and the rows with values of a person that belong to no record.
 
 use super::customers::CustomerRow;
-use super::row::{json_text, numbered, query_locked, query_rows, table_row};
+use super::row::{json_text, query_locked, query_rows, table_row};
 use super::search::escaped;
 use super::statement::RunStatement as _;
 use super::{SqlConnection, StoreError, WriteTransaction};
@@ -9,7 +9,6 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::erasure::CustomerErasure;
 use holdfast_domain::id::{CustomerId, EnvelopeId, OrgId};
 use holdfast_domain::job::{JobPayload as _, MailContractDate};
-use sqlx::AssertSqlSafe;
 
 /// Returns the request to erase a customer.
 pub async fn get(
@@ -102,16 +101,21 @@ pub async fn remove(
         .await
 }
 
-/// Returns the envelopes of a customer, and those in which someone with the customer's address takes part.
+/// Returns the envelopes of a customer, and those in which someone with the customer's address takes part, without those whose
+/// destruction has begun.
 pub async fn envelopes(
     connection: &mut SqlConnection,
     customer: &CustomerRow,
     org: &OrgId,
 ) -> Result<Vec<EnvelopeId>, StoreError> {
     let found: Vec<String> = sqlx::query_scalar(
-        "select envelope_id from envelope where bucket = $1 and org_id = $2 and customer_id = $3
+        "select envelope_id from envelope
+         where bucket = $1 and org_id = $2 and customer_id = $3 and destruction is null
          union
-         select envelope_id from signer where bucket = $1 and org_id = $2 and lower(email) = $4
+         select signer.envelope_id from signer join envelope
+             on envelope.bucket = signer.bucket and envelope.envelope_id = signer.envelope_id
+         where signer.bucket = $1 and signer.org_id = $2 and lower(signer.email) = $4
+             and envelope.destruction is null
          order by envelope_id",
     )
     .bind(org.bucket())
@@ -148,12 +152,11 @@ pub async fn batches(
 
 /// Removes the values of a customer, and its working data: clients of batches, requests and messages that are kept for a
 /// time, records of open links, identity checks that were billed, saved filters and mails that were not sent. Messages
-/// about the records in `kept` stay with them.
+/// about a record stay with it.
 pub async fn forget(
     tx: &mut WriteTransaction,
     org: &OrgId,
     customer: &CustomerRow,
-    kept: &[EnvelopeId],
     now: Timestamp,
 ) -> Result<(), StoreError> {
     sqlx::query(
@@ -177,7 +180,7 @@ pub async fn forget(
     .run(tx)
     .await?;
     sqlx::query(
-        "update bulk_item set customer_name = '', email = null
+        "update bulk_item set customer_name = '', email = null, error = null
          where bucket = $1 and org_id = $2 and customer_id = $3",
     )
     .bind(org.bucket())
@@ -205,14 +208,10 @@ pub async fn forget(
     .await?;
 
     if let Some(email) = &customer.email {
-        forget_address(tx, org, email, kept).await?;
+        forget_address(tx, org, email).await?;
     }
-    let phone = customer
-        .details
-        .get("phone")
-        .and_then(|phone| phone.as_str());
-    if let Some(phone) = phone {
-        forget_messages(tx, org, phone, kept).await?;
+    if let Some(phone) = customer.datum("phone") {
+        forget_messages(tx, org, &phone).await?;
     }
     Ok(())
 }
@@ -222,9 +221,8 @@ async fn forget_address(
     tx: &mut WriteTransaction,
     org: &OrgId,
     email: &str,
-    kept: &[EnvelopeId],
 ) -> Result<(), StoreError> {
-    forget_messages(tx, org, email, kept).await?;
+    forget_messages(tx, org, email).await?;
     for statement in [
         "delete from kba_billed where bucket = $1 and org_id = $2 and email = $3",
         "delete from kba_billed_person where bucket = $1 and org_id = $2 and email = $3",
@@ -263,30 +261,21 @@ async fn forget_address(
     .await
 }
 
-/// Removes the saved messages of test data to an address or a number, but those about records that are kept.
+/// Removes the saved messages of test data to an address or a number that are about no record.
 async fn forget_messages(
     tx: &mut WriteTransaction,
     org: &OrgId,
     to: &str,
-    kept: &[EnvelopeId],
 ) -> Result<(), StoreError> {
-    let but = if kept.is_empty() {
-        String::new()
-    } else {
-        let ids = numbered(4, kept.len());
-        format!(" and (envelope_id is null or envelope_id not in ({ids}))")
-    };
-    let text = format!(
-        "delete from test_message where bucket = $1 and org_id = $2 and lower(sent_to) = $3{but}"
-    );
-    let mut query = sqlx::query(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
-        .bind(to.to_lowercase());
-    for id in kept {
-        query = query.bind(id.as_str());
-    }
-    query.run(tx).await
+    sqlx::query(
+        "delete from test_message
+         where bucket = $1 and org_id = $2 and lower(sent_to) = $3 and envelope_id is null",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(to.to_lowercase())
+    .run(tx)
+    .await
 }
 
 table_row! {

@@ -204,7 +204,7 @@ pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<ErasureView, 
 }
 
 /// Asks for the erasure of a customer, which another person approves. Once it was approved, tries again to erase what was
-/// refused before.
+/// refused before; with envelopes that nobody approved, it is another request.
 ///
 /// # Errors
 /// `Conflict` for a request that waits for its approval, `Problem` (gone) for a customer of whom everything was erased.
@@ -223,7 +223,11 @@ pub async fn request(
             ErasureState::Requested => return Err(requested_already()),
             ErasureState::Erased => return Err(erased_customers::gone()),
             ErasureState::Partly => {
-                carry_out(core, &mut tx, &caller.actor, &mut erasure, now).await?;
+                if has_unapproved(&mut tx, &customer, &erasure).await? {
+                    ask_anew(&mut tx, caller, identity, &mut erasure, now).await?;
+                } else {
+                    carry_out(core, &mut tx, &caller.actor, &mut erasure, now).await?;
+                }
             }
         },
     }
@@ -273,6 +277,36 @@ async fn ask(
     Ok(record_request(tx, &erasure, now).await?)
 }
 
+/// Makes a request another one, of this caller.
+async fn ask_anew(
+    tx: &mut WriteTransaction,
+    caller: &Caller,
+    identity: Option<&IssuerIdentity>,
+    erasure: &mut CustomerErasure,
+    now: Timestamp,
+) -> Result<(), ServiceError> {
+    erasure.requested_by = caller.actor.clone();
+    erasure.requested_as = identity.cloned();
+    erasure.requested_at = now;
+    erasure.approved = None;
+    erasure.remaining = Vec::new();
+    rows::update(tx, erasure).await?;
+    Ok(record_request(tx, erasure, now).await?)
+}
+
+/// Whether there are envelopes that the approval did not cover: a customer under a hold goes on getting some.
+async fn has_unapproved(
+    connection: &mut SqlConnection,
+    customer: &CustomerRow,
+    erasure: &CustomerErasure,
+) -> Result<bool, StoreError> {
+    if customer.erased_at.is_some() {
+        return Ok(false);
+    }
+    let found = rows::envelopes(connection, customer, &erasure.org).await?;
+    Ok(found.iter().any(|id| !erasure.remaining.contains(id)))
+}
+
 /// Records a request in the audit list of the organization, with its event.
 async fn record_request(
     tx: &mut WriteTransaction,
@@ -320,11 +354,8 @@ pub async fn decide(
         }
         // A key can be in the hands of its approver, so the first person takes the request of a key over.
         ErasureStep::Approve if !erasure.names_a_person() => {
-            erasure.requested_by = actor.clone();
-            erasure.requested_as = officer.identity.clone();
-            erasure.requested_at = now;
-            rows::update(&mut tx, &erasure).await?;
-            record_request(&mut tx, &erasure, now).await?;
+            let identity = officer.identity.as_ref();
+            ask_anew(&mut tx, &officer.caller, identity, &mut erasure, now).await?;
         }
         ErasureStep::Approve => {
             // An invitee of the first person may be the same person with another address.
@@ -354,6 +385,7 @@ async fn carry_out(
     // A hold that is being placed is visible once the lock is ours.
     organizations::share(tx, &org).await?;
     let cause = DestructionCause::Erasure(erasure.customer.to_string());
+    let hold = holds::on_customer(tx, &org, &erasure.customer).await?;
 
     // Envelopes before the customer: acts on a draft lock them in this order.
     let (mut erased, mut kept) = (Vec::new(), Vec::new());
@@ -363,7 +395,8 @@ async fn carry_out(
         let Some(envelope) = found.filter(|one| one.destruction.is_none()) else {
             continue;
         };
-        if duty_on(tx, &envelope, now.date()).await?.is_some() {
+        let duty = duty_on(tx, &envelope, hold.as_ref(), now.date()).await?;
+        if duty.is_some() {
             kept.push(id);
         } else {
             destruction::begin(core, tx, &envelope, &cause, actor, now).await?;
@@ -376,10 +409,11 @@ async fn carry_out(
     let customer = customer_rows::lock(tx, &org, &erasure.customer).await?;
     let customer = customer.ok_or(UNKNOWN)?;
     let had_values = customer.erased_at.is_none();
-    let hold = holds::on_customer(tx, &org, &customer.id).await?;
     let has_values = had_values && hold.is_some();
     if had_values && !has_values {
-        rows::forget(tx, &org, &customer, &erasure.remaining, now).await?;
+        // With the customer's lock, and before its address is gone: an envelope may have come since the list was made.
+        erasure.remaining = rows::envelopes(tx, &customer, &org).await?;
+        rows::forget(tx, &org, &customer, now).await?;
     }
     rows::update(tx, erasure).await?;
 
@@ -417,13 +451,16 @@ async fn record_erasure(
     deliveries::fan_out(tx, &event).await
 }
 
-/// Returns the duty that keeps a record; none if it can be erased.
+/// Returns the duty that keeps a record; none if it can be erased. A hold on the customer keeps the envelopes in which the
+/// person only takes part as well.
 async fn duty_on(
     connection: &mut SqlConnection,
     envelope: &Envelope,
+    on_customer: Option<&LegalHold>,
     today: Date,
 ) -> Result<Option<KeepingDuty>, ServiceError> {
-    if let Some(hold) = legal_holds::on(connection, envelope).await? {
+    let hold = legal_holds::on(connection, envelope).await?;
+    if let Some(hold) = hold.or_else(|| on_customer.cloned()) {
         return Ok(Some(KeepingDuty::Hold(Box::new(hold))));
     }
 
@@ -467,15 +504,17 @@ async fn read(
     let erasure = rows::get(connection, org, id).await?;
     let has_values = customer.erased_at.is_none();
     let approved = erasure.as_ref().filter(|one| one.approved.is_some());
+    let approval = approved.and_then(|one| one.approved.as_ref());
     let remaining = match approved {
         Some(approved) => approved.remaining.clone(),
         None => rows::envelopes(connection, &customer, org).await?,
     };
 
     let (mut erasable, mut refused) = (Vec::new(), Vec::new());
+    let hold = holds::on_customer(connection, org, id).await?;
     if has_values {
         let part = PartView::of_customer(&customer);
-        match holds::on_customer(connection, org, id).await? {
+        match hold.clone() {
             Some(hold) => refused.push(KeepingDuty::Hold(Box::new(hold)).refuse(part, org)),
             None => erasable.push(part),
         }
@@ -486,7 +525,7 @@ async fn read(
             continue;
         };
         let part = PartView::of_envelope(&envelope);
-        match duty_on(connection, &envelope, today).await? {
+        match duty_on(connection, &envelope, hold.as_ref(), today).await? {
             Some(duty) => refused.push(duty.refuse(part, org)),
             None => erasable.push(part),
         }
@@ -501,8 +540,8 @@ async fn read(
         state: erasure.as_ref().map(|one| one.state(has_values)),
         requested_by: erasure.as_ref().map(|one| one.requested_by.clone()),
         requested_at: erasure.as_ref().map(|one| one.requested_at),
-        approved_by: approved.and_then(|one| Some(one.approved.as_ref()?.0.clone())),
-        approved_at: approved.and_then(|one| Some(one.approved.as_ref()?.1)),
+        approved_by: approval.map(|(by, _)| by.clone()),
+        approved_at: approval.map(|(_, at)| *at),
         erased: erased_customer.into_iter().chain(erased).collect(),
         erasable,
         refused,
