@@ -13,6 +13,7 @@ pub(super) const ASKS: &[&str] = &[
     "/bulk/{id}/{act}",
     "/changes/{id}/{act}",
     "/control/{act}/{id}",
+    "/customers/{id}/erasure/{step}",
     "/destructions/{id}/{step}",
     "/envelopes/act",
     "/envelopes/{id}/correct",
@@ -43,6 +44,7 @@ const ACTS_AT_ONCE: &[&str] = &[
     "/components/{id}/compare",
     "/confirm",
     "/control/records/{id}/copy",
+    "/customers/{id}/export",
     "/deliveries/{id}/redeliver",
     "/destructions",
     "/drafts",
@@ -183,6 +185,10 @@ async fn every_sensitive_act_asks() {
     let (_, rest) = sessions.split_once("/console/sessions/").unwrap();
     let (session, _) = rest.split_once("/end").unwrap();
 
+    let erasure = format!("/customers/{}/erase", known.customer);
+    let erasure = app.post_with_bearer(app.web_admin(), &erasure, json!({}));
+    erasure.await.data(200);
+
     let at = |path: &str, id: &str| format!("/console{}", path.replace("{}", id));
     let several = format!("act=void&reason=Sold&id-{}=yes", known.envelope);
     let contract = "Retail instalment contract";
@@ -200,6 +206,11 @@ async fn every_sensitive_act_asks() {
             (at("/bulk/{}/submit", &known.batch), "", "All"),
             (at("/bulk/{}/cancel", &known.batch), "", "All"),
             (at("/bulk/{}/delete", &known.batch), "", "All"),
+            (
+                at("/customers/{}/erasure/approve", &known.customer),
+                "",
+                "deleted for good",
+            ),
             (at("/changes/{}/apply", &known.change), "", "oak-rules"),
             (at("/changes/{}/withdraw", &known.change), "", "oak-rules"),
             (at("/keys/{}/rotate", key), "", "stops working at once"),

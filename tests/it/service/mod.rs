@@ -11,6 +11,7 @@ pub mod funding;
 mod idempotency;
 mod kba;
 mod payments;
+mod persons;
 mod retention;
 mod search;
 pub mod signing;

@@ -838,6 +838,19 @@ pub fn same_address(left: &str, right: &str) -> bool {
     left.trim().to_lowercase() == right.trim().to_lowercase()
 }
 
+/// Hides most of an address from people who may not see it: `j…n@example.com`.
+pub fn masked_address(email: &str) -> String {
+    let Some((local, domain)) = email.rsplit_once('@') else {
+        return "…".into();
+    };
+    let letters: Vec<char> = local.chars().collect();
+    match letters.as_slice() {
+        [first, .., last] => format!("{first}…{last}@{domain}"),
+        // A single letter would be the whole local part, so none is shown.
+        _ => format!("…@{domain}"),
+    }
+}
+
 /// Person who has to sign an envelope. Two signers may share an e-mail address: records are joined by
 /// `id`, and the address is an attribute.
 #[derive(Clone, Debug)]
@@ -1000,6 +1013,17 @@ mod tests {
         assert_eq!(FileType::detect(b"\xff\xd8\xff\xe0"), Some(FileType::Jpeg));
         assert_eq!(FileType::detect(b"GIF89a"), None);
         assert_eq!(FileType::detect(b""), None);
+    }
+
+    #[test]
+    fn an_address_is_masked() {
+        for (email, shown) in [
+            ("jordan@example.com", "j…n@example.com"),
+            ("jo@example.com", "j…o@example.com"),
+            ("j@example.com", "…@example.com"),
+        ] {
+            assert_eq!(masked_address(email), shown);
+        }
     }
 
     #[test]

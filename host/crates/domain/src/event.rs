@@ -89,6 +89,10 @@ words! {
         // Additions: the destruction of a record, for its originator and the party that controls it.
         DestructionRequested = "record.destruction_requested",
         RecordDestroyed = "record.destroyed",
+        // Additions: the data of a customer was exported, or is erased by two people.
+        CustomerExported = "customer.exported",
+        CustomerErasureRequested = "customer.erasure_requested",
+        CustomerErased = "customer.erased",
     }
 }
 
@@ -204,6 +208,18 @@ impl EventType {
             Self::RecordDestroyed => (
                 "A record is destroyed; its ledger and the certificate are left",
                 &["certificate_sha256"],
+            ),
+            Self::CustomerExported => (
+                "Everything that is held about a customer was exported",
+                &["customer_id", "records", "files"],
+            ),
+            Self::CustomerErasureRequested => (
+                "The erasure of a customer was requested; another person approves it",
+                &["customer_id"],
+            ),
+            Self::CustomerErased => (
+                "The data of a customer was erased, apart from what a duty keeps",
+                &["customer_id", "state", "erased", "refused"],
             ),
             Self::SignerChanged => (
                 "A signer has another name or address, or another person signs",

@@ -189,6 +189,7 @@ pub mod destruction;
 pub mod disclosure;
 pub mod entry;
 pub mod envelope;
+pub mod erasure;
 pub mod event;
 pub mod fact_map;
 pub mod facts;

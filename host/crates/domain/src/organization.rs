@@ -589,6 +589,8 @@ words! {
         // Legal holds and retention schedules.
         HoldsRead = "holds:read",
         HoldsWrite = "holds:write",
+        // Exports and erases what is held about a customer.
+        CustomersPrivacy = "customers:privacy",
     }
 }
 
@@ -617,6 +619,9 @@ impl Scope {
             }
             Self::HoldsWrite => {
                 "place legal holds, set retention schedules, and ask for the destruction of records"
+            }
+            Self::CustomersPrivacy => {
+                "export everything that is held about a customer, and ask for its erasure"
             }
         }
     }
@@ -661,7 +666,7 @@ words! {
         Administer = "administer",
         // Reads who did what, findings of the integrity sweep, and usage.
         Audit = "audit",
-        // Places and lifts legal holds, sets retention schedules, and destroys records.
+        // Places and lifts legal holds, sets retention schedules, destroys records, exports and erases a person's data.
         Hold = "hold",
     }
 }

@@ -13,6 +13,7 @@ use holdfast_domain::bulk::BatchStatus;
 use holdfast_domain::component::ComponentIdentity;
 use holdfast_domain::control::ControlStage;
 use holdfast_domain::envelope::{EnvelopeKind, EnvelopeStatus};
+use holdfast_domain::erasure::ErasureState;
 use holdfast_domain::event::EventType;
 use holdfast_domain::funding::{AppliedPack, FundingStage};
 use holdfast_domain::identity::KbaStatus;
@@ -288,7 +289,10 @@ fn schema_of(event: EventType, member: &str) -> Schema {
             ],
         }),
         (_, "suspension") => or_null(inlined::<SuspensionView>()),
+        (E::CustomerErased, "state") => inlined::<ErasureState>(),
         (_, "epoch" | "score" | "amount_cents" | "days") => number(),
+        (E::CustomerExported, "records" | "files") => number(),
+        (E::CustomerErased, "erased" | "refused") => number(),
         (_, "similarity") => json_schema!({ "type": "number" }),
         (
             _,

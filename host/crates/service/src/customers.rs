@@ -15,6 +15,7 @@ use holdfast_platform::documents::{DocumentUpload, check_readable};
 use holdfast_platform::events;
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::organizations;
+use holdfast_platform::permits::erased_customers;
 use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::customers::{self, CustomerRow};
 use holdfast_store::envelopes;
@@ -257,6 +258,7 @@ pub async fn create(
         details: set(&request.details),
         created_at: now,
         updated_at: now,
+        erased_at: None,
     };
 
     let mut tx = core.store.begin().await?;
@@ -285,6 +287,10 @@ pub async fn change(
     let mut tx = core.store.begin().await?;
     let found = customers::lock(&mut tx, &caller.org, &id).await?;
     let mut customer = found.ok_or_else(unknown)?;
+    if customer.erased_at.is_some() {
+        return Err(erased_customers::gone());
+    }
+
     if let Some(name) = request.name {
         customer.name = name;
     }
@@ -317,11 +323,24 @@ pub async fn change(
 
 /// Returns a customer of the caller's organization.
 pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<OwnCustomer, ServiceError> {
+    let found = find(core, caller, id).await?;
+    if found.erased_at.is_some() {
+        return Err(erased_customers::gone());
+    }
+    Ok(found.into())
+}
+
+/// Returns the row of a customer of the caller's organization, also of one whose data was erased.
+pub(crate) async fn find(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+) -> Result<CustomerRow, ServiceError> {
     let unknown = || ServiceError::NotFound("Customer");
     let id = CustomerId::parse(id).ok_or_else(unknown)?;
     let mut connection = core.store.read().await?;
     let found = customers::get(&mut connection, &caller.org, &id).await?;
-    Ok(found.ok_or_else(unknown)?.into())
+    found.ok_or_else(unknown)
 }
 
 /// Returns one page of customers, newest first, and the total count.
@@ -366,15 +385,9 @@ pub async fn file_document(
     answer: &ResponseRecorder<FiledDocument>,
 ) -> Result<FiledDocument, ServiceError> {
     let file_type = upload.file_type()?;
-    let unknown = || ServiceError::NotFound("Customer");
-    let id = CustomerId::parse(id).ok_or_else(unknown)?;
-    let mut connection = core.store.read().await?;
-    let customer = customers::get(&mut connection, &caller.org, &id)
-        .await?
-        .ok_or_else(unknown)?;
-
     // No connection is held while the document is read in the sandbox.
-    drop(connection);
+    let customer = find(core, caller, id).await?;
+    erased_customers::permit(&customer)?;
 
     // No item: the envelope does not exist yet.
     let owner = WorkOwner::new(&caller.org, "");
@@ -405,6 +418,9 @@ pub async fn file_document(
     // The bytes are stored before the row that names them.
     let file = uploads::store(core, &caller.org, &envelope.id, file_type, &upload).await?;
     let mut tx = core.store.begin().await?;
+    // Locked: of an erasure at the same moment, one comes first.
+    let locked = customers::lock(&mut tx, &caller.org, &customer.id).await?;
+    erased_customers::permit(&locked.ok_or(ServiceError::NotFound("Customer"))?)?;
     envelopes::insert(&mut tx, &envelope).await?;
 
     // The ledger, the event and the file pointer commit with the envelope row.

@@ -11,6 +11,7 @@
 //! | `facts` | facts of contracts, and the maps that they are read with |
 //! | `funding` | checks by funding rules, stipulations, packs of lenders |
 //! | `control`, `inspection` | parties of a record and their acts; looks, statements, pools |
+//! | `persons` | what is held about a person: export and erasure |
 //! | `retention` | legal holds, retention schedules, records that are due, destruction |
 //! | `tapes` | tables that a party writes itself, compared with the contracts of its records |
 //! | `customers`, `test_mode` | customers and their files; test data |
@@ -40,6 +41,7 @@ pub mod funding;
 pub mod gauges;
 pub mod inspection;
 pub mod installation;
+pub mod persons;
 pub mod retention;
 pub mod signing;
 pub mod tapes;

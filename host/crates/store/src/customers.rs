@@ -22,6 +22,8 @@ pub struct CustomerRow {
     pub details: serde_json::Map<String, serde_json::Value>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+    /// Time of the erasure. The row stays without values, so that references to its id stay valid.
+    pub erased_at: Option<Timestamp>,
 }
 
 impl CustomerRow {
@@ -109,7 +111,7 @@ pub async fn by_email(
         .await
 }
 
-/// Returns those of these customers that belong to the organization, by id.
+/// Returns those of these customers that belong to the organization and were not erased, by id.
 pub async fn by_ids(
     connection: &mut SqlConnection,
     org: &OrgId,
@@ -123,7 +125,7 @@ pub async fn by_ids(
         let names: Vec<String> = (0..some.len()).map(|n| format!("${}", n + 3)).collect();
         let text = format!(
             "select {{columns}} from customer
-             where bucket = $1 and org_id = $2 and customer_id in ({})",
+             where bucket = $1 and org_id = $2 and erased_at is null and customer_id in ({})",
             names.join(", ")
         );
         let mut query = query_rows::<CustomerRow>(AssertSqlSafe(text))
@@ -212,7 +214,7 @@ pub async fn list(
         bucket: org.bucket(),
         wanted: &[("org_id", Some(org.as_str()))],
         compared: &[],
-        also: "",
+        also: " and erased_at is null",
     };
     list.page(connection, page, limit).await
 }
@@ -227,7 +229,7 @@ pub async fn search(
     limit: i64,
 ) -> Result<Vec<CustomerRow>, StoreError> {
     // Only given conditions are in the statement, so that a list without them reads an index in its order.
-    let mut conditions = String::from("bucket = $1 and org_id = $2");
+    let mut conditions = String::from("bucket = $1 and org_id = $2 and erased_at is null");
     let mut values = Vec::new();
     if let Some(after) = after {
         conditions += " and customer_id < $4";
@@ -266,5 +268,6 @@ table_row! {
         details: json("details"),
         created_at: time("created_at"),
         updated_at: time("updated_at"),
+        erased_at: optional_time("erased_at"),
     }
 }

@@ -8,7 +8,7 @@ use super::{SqlConnection, StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::Envelope;
 use holdfast_domain::hold::{HoldScope, LegalHold, RequestedLift, StoreHold};
-use holdfast_domain::id::{EnvelopeId, HoldId, OrgId};
+use holdfast_domain::id::{CustomerId, EnvelopeId, HoldId, OrgId};
 
 pub async fn insert(tx: &mut WriteTransaction, hold: &LegalHold) -> Result<(), StoreError> {
     sqlx::query(
@@ -148,6 +148,25 @@ pub async fn on_organization(
     )
     .bind(org.bucket())
     .bind(org.as_str())
+    .fetch_optional(connection)
+    .await
+}
+
+/// Returns the oldest hold in force on a customer, or on the whole organization.
+pub async fn on_customer(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+    customer: &CustomerId,
+) -> Result<Option<LegalHold>, StoreError> {
+    query_rows(
+        "select {columns} from legal_hold
+         where bucket = $1 and org_id = $2 and lifted_at is null
+             and (scope = 'organization' or (scope = 'customer' and subject = $3))
+         order by hold_id limit 1",
+    )
+    .bind(org.bucket())
+    .bind(org.as_str())
+    .bind(customer.as_str())
     .fetch_optional(connection)
     .await
 }

@@ -74,6 +74,7 @@ pub mod disputes;
 pub mod downloads;
 pub mod drawings;
 pub mod envelopes;
+pub mod erasures;
 pub mod event_feed;
 pub mod events;
 pub mod fact_maps;

@@ -112,6 +112,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     105 "0105_seal_states",
     106 "0106_destroyed_details",
     107 "0107_destruction",
+    109 "0109_customer_erasures",
     110 "0110_object_holds_and_reminders",
     111 "0111_moves",
     112 "0112_keys_of_records",

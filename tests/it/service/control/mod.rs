@@ -70,7 +70,7 @@ impl Party {
     }
 }
 
-async fn designate(app: &TestApp, id: &str, to: &OrgId) -> TestResponse {
+pub async fn designate(app: &TestApp, id: &str, to: &OrgId) -> TestResponse {
     let path = format!("/partner/control/records/{id}/designate");
     app.post(&path, json!({ "controller": to })).await
 }

@@ -217,6 +217,18 @@ impl RefusedPaths {
     }
 }
 
+/// Asserts that an erasure refused all parts for a hold.
+#[track_caller]
+fn all_is_kept(erasure: &Value) {
+    assert_eq!(erasure["erased"], json!([]), "{erasure}");
+    assert_eq!(erasure["erasable"], json!([]), "{erasure}");
+    let refused = erasure["refused"].as_array().unwrap();
+    assert!(refused.len() > 1, "{erasure}");
+    for part in refused {
+        assert_eq!(part["reason"], "legal_hold", "{erasure}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn each_path_that_a_hold_refuses_is_refused() {
     let mut paths = RefusedPaths::new().await;
@@ -311,6 +323,30 @@ async fn each_path_that_a_hold_refuses_is_refused() {
     let path = "/control/destructions/{id}/consent";
     let answer = paths.lender(path, &consented, json!({})).await;
     assert_eq!(refused(&answer)["hold_id"], their_hold.as_str());
+
+    // An erasure refuses the records of a person one by one, and the person's own values.
+    let path = format!("/partner/envelopes/{own}");
+    let person = paths.app.get(&path).await.data(200)["customer_id"].clone();
+    let person = person.as_str().unwrap().to_owned();
+    let erasures = ["/partner/customers/{id}/erase", "/customers/{id}/erase"];
+    let approval = "/customers/{id}/erase/approve";
+    paths
+        .own(Method::POST, erasures[0], &person, json!({}))
+        .await
+        .data(200);
+    // The first person takes the request of the key over, the second one approves it.
+    paths
+        .own(Method::POST, approval, &person, json!({}))
+        .await
+        .data(200);
+    let second = paths.app.person("ben@oak.example", "compliance");
+    let path = approval.replace("{id}", &person);
+    let approved = paths.app.post_with_bearer(&second, &path, json!({})).await;
+    all_is_kept(&approved.data(200));
+    for path in erasures {
+        let again = paths.own(Method::POST, path, &person, json!({})).await;
+        all_is_kept(&again.data(200));
+    }
 
     // The link has no caller, so it learns nothing of the hold.
     let url = links["authoritative_signed_url"].as_str().unwrap();

@@ -6,8 +6,8 @@ use aide::axum::routing::{
 };
 
 use super::partner::{
-    control, customers, destructions, envelopes, events, funding, open_links, retention, tapes,
-    templates, test_mode, vault,
+    control, customers, destructions, envelopes, events, funding, open_links, persons, retention,
+    tapes, templates, test_mode, vault,
 };
 use super::web::{
     administration, bulk, destructions as people, fact_maps, funding_packs, holds, insight,
@@ -18,9 +18,9 @@ use super::{
     ledger, payments, web, webhooks,
 };
 use crate::middleware::caller::{
-    ComplianceRead, ControlConsent, ControlRead, ControlWrite, EnvelopesRead, EnvelopesWrite,
-    HoldsRead, HoldsWrite, PartnerCaller as Key, VaultRead, VaultRelease, VaultWrite,
-    WebCaller as Web, may,
+    ComplianceRead, ControlConsent, ControlRead, ControlWrite, CustomersPrivacy, EnvelopesRead,
+    EnvelopesWrite, HoldsRead, HoldsWrite, PartnerCaller as Key, VaultRead, VaultRelease,
+    VaultWrite, WebCaller as Web, may,
 };
 use crate::openapi::describe;
 use crate::routing::operation;
@@ -263,6 +263,12 @@ areas! {
             "Read a request to destroy records";
         get "/partner/destructions/{id}/certificate", destructions::certificate::<Key<HoldsRead>> => getDestructionCertificate [409, 503]
             "Download the certificate of a record's destruction";
+        post "/partner/customers/{id}/export", persons::export::<Key<CustomersPrivacy>> => exportCustomer [410]
+            "Download everything that is held about a customer";
+        post "/partner/customers/{id}/erase", persons::erase => requestErasure [409, 410]
+            "Ask for the erasure of a customer, or try again what was refused";
+        get "/partner/customers/{id}/erasure", persons::erasure::<Key<CustomersPrivacy>> => getErasure []
+            "Read how far the erasure of a customer is";
     }
 
     partner_tapes {
@@ -308,7 +314,7 @@ areas! {
     partner_customers {
         get "/partner/customers", customers::find => findCustomer [404]
             "Find a customer by e-mail";
-        post "/partner/customers/{id}/documents", customers::file_document => fileCustomerDocument []
+        post "/partner/customers/{id}/documents", customers::file_document => fileCustomerDocument [409]
             "File a document under a customer";
     }
 
@@ -563,6 +569,16 @@ areas! {
             "Consent to the destruction of records that your organization controls";
         delete "/control/destructions/{id}/consent", people::withdraw_consent => withdrawDestructionConsent [409]
             "Take back the consent to a destruction";
+        post "/customers/{id}/export", persons::export::<Web<may::Hold>> => exportCustomerAsUser [410]
+            "Download everything that is held about a customer";
+        post "/customers/{id}/erase", web::persons::erase => requestErasureAsUser [409, 410]
+            "Ask for the erasure of a customer, or try again what was refused";
+        delete "/customers/{id}/erase", web::persons::withdraw_erasure => withdrawErasure [409]
+            "Take back the request to erase a customer";
+        post "/customers/{id}/erase/approve", web::persons::approve_erasure => approveErasure [409]
+            "Erase a customer, as the second person";
+        get "/customers/{id}/erasure", persons::erasure::<Web<may::Hold>> => getErasureAsUser []
+            "Read how far the erasure of a customer is";
     }
 
     web_tapes {
@@ -640,9 +656,9 @@ areas! {
             "List customers, newest first";
         post "/customers", web::customers::create => createCustomer [409]
             "Create a customer";
-        get "/customers/{id}", web::customers::read => getCustomer []
+        get "/customers/{id}", web::customers::read => getCustomer [410]
             "Read a customer";
-        patch "/customers/{id}", web::customers::change => changeCustomer [409]
+        patch "/customers/{id}", web::customers::change => changeCustomer [409, 410]
             "Change a customer";
     }
 

@@ -62,7 +62,8 @@ scopes!(
     ControlConsent,
     WebhooksListen,
     HoldsRead,
-    HoldsWrite
+    HoldsWrite,
+    CustomersPrivacy
 );
 
 /// Caller with a valid API key that has the scope and is within its rate limit.

@@ -34,7 +34,7 @@ pub const TAGS: [(&str, &str); 29] = [
     ),
     (
         "partner retention",
-        "Legal holds, and how long records are kept.",
+        "Legal holds, how long records are kept, and what is held about a person.",
     ),
     (
         "partner tapes",
@@ -70,7 +70,7 @@ pub const TAGS: [(&str, &str); 29] = [
     ),
     (
         "web retention",
-        "Legal holds, and how long records are kept, for users of an organization.",
+        "Legal holds, how long records are kept, and what is held about a person, for users of an organization.",
     ),
     ("web tapes", "Loan tapes, for users of an organization."),
     (

@@ -36,7 +36,7 @@ fn meaning(status: u16) -> &'static str {
         409 => {
             "The state of the object does not allow this operation, or another request with it is running; with Retry-After, a repeat can succeed"
         }
-        410 => "Used up or expired",
+        410 => "Used up, expired or erased",
         413 => "Larger than allowed",
         415 => "The file type is not accepted here",
         422 => "Well-formed, but not valid; details lists every issue",

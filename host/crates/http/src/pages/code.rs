@@ -8,7 +8,7 @@ use super::page_frame::EmbedMessage;
 use super::signer_link::SignerVisit;
 use crate::error::HttpError;
 use holdfast_domain::clock::Timestamp;
-use holdfast_domain::envelope::{Signer, SignerAccess};
+use holdfast_domain::envelope::{Signer, SignerAccess, masked_address};
 use holdfast_domain::identity::last_digits;
 use holdfast_platform::ServiceError;
 use holdfast_service::App;
@@ -116,7 +116,7 @@ fn page(app: &App, visit: &SignerVisit, prompt: CodePrompt, wrong: Option<&str>)
             phone: Some(number),
             ..
         } => texts.with(phone, [("digits", last_digits(number))]),
-        signer => texts.with(mail, [("address", masked(&signer.email))]),
+        signer => texts.with(mail, [("address", masked_address(&signer.email))]),
     };
 
     let sends = visit.signer.access.is_sent();
@@ -178,19 +178,6 @@ fn send(visit: &SignerVisit, label: &'static str) -> Markup {
     }
 }
 
-/// Hides most of an address from people who have only the link: `j…n@example.com`.
-fn masked(email: &str) -> String {
-    let Some((local, domain)) = email.rsplit_once('@') else {
-        return "…".into();
-    };
-    let letters: Vec<char> = local.chars().collect();
-    match letters.as_slice() {
-        [first, .., last] => format!("{first}…{last}@{domain}"),
-        // A single letter would be the whole local part, so none is shown.
-        _ => format!("…@{domain}"),
-    }
-}
-
 fn seconds(until: Timestamp, now: Timestamp) -> i64 {
     // The time may pass while the page is written, and zero would make the client retry at once.
     (until.as_seconds() - now.as_seconds()).max(1)
@@ -199,20 +186,4 @@ fn seconds(until: Timestamp, now: Timestamp) -> i64 {
 /// Returns the minutes to wait, at least one.
 pub fn minutes(until: Timestamp, now: Timestamp) -> i64 {
     (seconds(until, now) + 59) / 60
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_is_masked() {
-        for (email, shown) in [
-            ("jordan@example.com", "j…n@example.com"),
-            ("jo@example.com", "j…o@example.com"),
-            ("j@example.com", "…@example.com"),
-        ] {
-            assert_eq!(masked(email), shown);
-        }
-    }
 }

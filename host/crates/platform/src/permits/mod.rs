@@ -3,6 +3,7 @@
 pub mod chain;
 pub mod copies;
 pub mod double_pledge;
+pub mod erased_customers;
 pub mod four_eyes;
 pub mod legal_holds;
 pub mod link_codes;

@@ -444,6 +444,7 @@ async fn customer(
             details: Map::new(),
             created_at: now,
             updated_at: now,
+            erased_at: None,
         };
         customers::insert(tx, org, &new).await?;
         return Ok(new.id);

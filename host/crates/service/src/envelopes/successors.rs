@@ -28,6 +28,7 @@ use holdfast_domain::template::Template;
 use holdfast_domain::warning::Warning;
 use holdfast_platform::documents::{DocumentUpload, admit};
 use holdfast_platform::idempotency::ResponseRecorder;
+use holdfast_platform::permits::erased_customers;
 use holdfast_platform::providers::provider;
 use holdfast_platform::{
     Caller, Core, ServiceError, ValidationIssue, events, kba, lookup, organizations,
@@ -381,6 +382,7 @@ impl SourceRecords {
         let envelope = lookup::envelope(core, caller, id).await?;
         let (org, id) = (&envelope.org, &envelope.id);
         let mut connection = core.store.read().await?;
+        erased_customers::permit_envelope(&mut connection, org, &envelope.customer).await?;
         let signers = signers::list(&mut connection, org, id).await?;
         let recipients = signers::recipients(&mut connection, org, id).await?;
         let payment = payments::get(&mut connection, org, id).await?;

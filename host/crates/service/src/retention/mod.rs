@@ -289,7 +289,8 @@ pub async fn of(core: &Core, envelope: &Envelope) -> Result<Option<RetentionView
     Ok(found.retention)
 }
 
-async fn read(
+/// Returns the retention of an envelope, with the payoff that it depends on.
+pub(crate) async fn read(
     connection: &mut SqlConnection,
     envelope: &Envelope,
 ) -> Result<RecordRetention, StoreError> {

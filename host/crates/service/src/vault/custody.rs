@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
+use tokio::sync::mpsc;
 
 use crate::control::releases;
 use crate::envelopes::consumer::CONSUMER_CONSENT;
@@ -138,9 +139,10 @@ async fn shown_disclosures(
 const COMPONENT_LIMIT: i64 = 1024 * 1024;
 
 /// Content of a bundle's file.
-pub(super) enum BundleContent {
+pub(crate) enum BundleContent {
     Stored(StoredFile),
     Made(Bytes),
+    Spooled(SpooledFile),
 }
 
 /// Writes the evidence of a released envelope to a zip file, for its organization and for the party that
@@ -164,26 +166,16 @@ pub async fn bundle(
 }
 
 /// Writes files to a zip file. Documents are streamed and never held in memory.
-pub(super) async fn zipped(
+pub(crate) async fn zipped(
     core: &Core,
     files: Vec<(String, BundleContent)>,
 ) -> Result<SpooledFile, ServiceError> {
     let folder = core.config.spool_folder();
-    let mut sources: Vec<(String, Box<dyn io::Read + Send>)> = Vec::new();
-    for (name, content) in files {
-        let source: Box<dyn io::Read + Send> = match content {
-            BundleContent::Made(bytes) => Box::new(io::Cursor::new(bytes)),
-            BundleContent::Stored(file) => {
-                let spooled = core.files.spooled(&file, &folder).await?;
-                Box::new(spooled.into_file().map_err(FilesError::Spool)?)
-            }
-        };
-        sources.push((name, source));
-    }
-
-    let written = SpooledFile::written(&folder, |file| {
+    // One waits while another one is written: many files need few open ones, and little space beside the zip.
+    let (sender, mut receiver) = mpsc::channel::<(String, Box<dyn io::Read + Send>)>(1);
+    let written = SpooledFile::written(&folder, move |file| {
         let mut zip = zip::ZipWriter::new(file);
-        for (name, mut source) in sources {
+        while let Some((name, mut source)) = receiver.blocking_recv() {
             zip.start_file(name, zip::write::SimpleFileOptions::default())?;
             io::copy(&mut source, &mut zip)?;
         }
@@ -191,8 +183,40 @@ pub(super) async fn zipped(
         zip.finish()?;
         Ok(())
     });
+    let read = async {
+        // Owned by this future, so that the channel closes and the writer ends after the last file.
+        let sender = sender;
+        for (name, content) in files {
+            let source = opened(core, content).await?;
+            // The writer failed, which has the reason.
+            if sender.send((name, source)).await.is_err() {
+                break;
+            }
+        }
+        Ok::<(), ServiceError>(())
+    };
 
-    Ok(written.await.map_err(FilesError::Spool)?)
+    // The writer succeeds with half of the files after a failed read, so the reader's error counts first.
+    let (written, read) = tokio::join!(written, read);
+    read?;
+    Ok(written.map_err(FilesError::Spool)?)
+}
+
+/// Opens the content of a file for a blocking reader.
+async fn opened(
+    core: &Core,
+    content: BundleContent,
+) -> Result<Box<dyn io::Read + Send>, ServiceError> {
+    let spooled = match content {
+        BundleContent::Made(bytes) => return Ok(Box::new(io::Cursor::new(bytes))),
+        BundleContent::Stored(file) => {
+            core.files
+                .spooled(&file, &core.config.spool_folder())
+                .await?
+        }
+        BundleContent::Spooled(file) => file,
+    };
+    Ok(Box::new(spooled.into_file().map_err(FilesError::Spool)?))
 }
 
 /// Returns a released envelope with a bundle that the caller may have: one of its own organization, or one that it
@@ -322,6 +346,7 @@ pub async fn evidence(
         let bytes = match content {
             BundleContent::Made(bytes) => bytes,
             BundleContent::Stored(file) => core.files.get(&file).await?,
+            BundleContent::Spooled(file) => file.read().await.map_err(FilesError::Spool)?,
         };
         read.push((name, bytes));
     }

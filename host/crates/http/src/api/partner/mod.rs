@@ -8,6 +8,7 @@ pub mod envelopes;
 pub mod events;
 pub mod funding;
 pub mod open_links;
+pub mod persons;
 pub mod retention;
 pub mod tapes;
 pub mod templates;

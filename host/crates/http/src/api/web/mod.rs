@@ -9,6 +9,7 @@ pub mod funding_packs;
 pub mod holds;
 pub mod insight;
 pub mod packages;
+pub mod persons;
 pub mod search;
 pub mod templates;
 pub mod users;

@@ -1,16 +1,20 @@
 //! Customers of the organization, and one customer with the envelopes and files.
 
 use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse as _, Redirect};
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::PATH;
 use super::live::LiveList;
 use super::navigation::{PageResult, Place, export, query, status};
+use super::persons;
 use super::signed_in::Visitor;
 use holdfast_domain::envelope::EnvelopeStatus;
 use holdfast_domain::id::{CustomerId, EnvelopeId};
 use holdfast_domain::organization::Permission;
+use holdfast_platform::ServiceError;
+use holdfast_platform::problems::ProblemKind;
 use holdfast_service::customers::{self, OwnCustomer};
 use holdfast_service::{App, envelopes};
 use holdfast_store::search::{EnvelopeSearch, FoundEnvelope};
@@ -117,7 +121,15 @@ pub async fn show(
 ) -> PageResult {
     visitor.require(Permission::ReadEnvelopes)?;
 
-    let customer = customers::get(&app, &visitor.caller, &id).await?;
+    let customer = match customers::get(&app, &visitor.caller, &id).await {
+        // What is left of an erased customer is on the page of the erasure.
+        Err(ServiceError::Problem(problem))
+            if visitor.may(Permission::Hold) && matches!(problem.kind, ProblemKind::Gone) =>
+        {
+            return Ok(Redirect::to(&persons::address(&id)).into_response());
+        }
+        found => found?,
+    };
     let search = EnvelopeSearch {
         customer: Some(customer.customer.customer_id.clone()),
         after: place.after.as_deref().and_then(EnvelopeId::parse),
@@ -143,6 +155,7 @@ pub async fn show(
                 }
             }
         }
+        (persons::card(&visitor, customer.customer.customer_id.as_str()))
         p { a href={ (PATH) "/customers" } { (texts.text("console-customers")) } }
     };
 

@@ -43,6 +43,7 @@
 //! | `exports` | lists as CSV |
 //! | `destruction` | requests to destroy records, and the steps of people towards it |
 //! | `retention` | legal holds, retention schedules, records that are due |
+//! | `persons` | what is held about a customer: export and erasure |
 //! | `audit` | who did what |
 //!
 //! Reading works without a script. Every form has the token of its session, and the session's cookie is sent with
@@ -78,6 +79,7 @@ mod navigation;
 mod open_links;
 mod packages;
 mod passkeys;
+mod persons;
 mod receivers;
 mod retention;
 mod rules;
@@ -144,6 +146,12 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/filters/remove"), post(envelopes::remove_filter))
         .route(&below("/customers"), get(customers::list))
         .route(&below("/customers/{id}"), get(customers::show))
+        .route(&below("/customers/{id}/export"), post(persons::export))
+        .route(&below("/customers/{id}/erasure"), get(persons::show))
+        .route(
+            &below("/customers/{id}/erasure/{step}"),
+            post(persons::step),
+        )
         .route(&below("/customers.csv"), get(exports::customers))
         .route(&below("/envelopes/{id}"), get(envelope::show))
         .route(

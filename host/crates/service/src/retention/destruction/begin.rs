@@ -48,7 +48,8 @@ pub async fn begin(
     at: Timestamp,
 ) -> Result<(), ServiceError> {
     let control = control_rows::of_envelope(tx, envelope).await?;
-    require_destroyable(tx, envelope, &control, at).await?;
+    let is_erasure = matches!(cause, DestructionCause::Erasure(_));
+    require_destroyable(tx, envelope, &control, is_erasure, at).await?;
     // With the lock of the controller's organization: a hold that is placed at this moment comes first, or too late.
     legal_holds::permit_controlled(tx, Some(&envelope.org), envelope, &control).await?;
 
@@ -114,7 +115,7 @@ pub(super) async fn check(
     now: Timestamp,
 ) -> Result<ControlRecord, ServiceError> {
     let control = control_rows::of_envelope(connection, envelope).await?;
-    require_destroyable(connection, envelope, &control, now).await?;
+    require_destroyable(connection, envelope, &control, false, now).await?;
     legal_holds::check(connection, Some(&envelope.org), envelope).await?;
     if let Some(record) = record {
         require_consent(&control, Some(record))?;
@@ -122,17 +123,20 @@ pub(super) async fn check(
     Ok(control)
 }
 
-/// Refuses the destruction of a record that is not final, is retained, or in which another party has an open right.
+/// Refuses the destruction of a record that is not final, is retained, or in which another party has an open right. The erasure
+/// of a person takes envelopes that were never sent along: nothing but the sender's work is in them.
 async fn require_destroyable(
     connection: &mut SqlConnection,
     envelope: &Envelope,
     control: &ControlRecord,
+    is_erasure: bool,
     now: Timestamp,
 ) -> Result<(), ServiceError> {
     if envelope.destruction.is_some() {
         return Err(StoreError::Destroyed.into());
     }
-    if !is_final(envelope.status) {
+    let is_draft = is_erasure && envelope.status.is_unsent();
+    if !is_final(envelope.status) && !is_draft {
         let message = format!(
             "An envelope with status {} is not final; only final records are destroyed",
             envelope.status
