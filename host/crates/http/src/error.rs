@@ -5,6 +5,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+use holdfast_adapters::files::FilesError;
 use holdfast_adapters::sealing::SealError;
 use holdfast_components::providers::ProviderError;
 use holdfast_components::{CallFailure, ComponentError};
@@ -318,6 +319,9 @@ impl From<ServiceError> for HttpError {
             // A deadlock or a serialization failure: the same request succeeds a moment later.
             ServiceError::Store(error) if error.is_rolled_back() => {
                 unavailable("The change met another; please try again").retry_after(RETRY_SOON)
+            }
+            ServiceError::Files(FilesError::Shredded) => {
+                Self::new(StatusCode::GONE, "The record was destroyed")
             }
             ServiceError::Files(error) if error.is_unreachable() => {
                 unavailable("The document store cannot be reached right now")

@@ -8,13 +8,16 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 use url::Url;
 
-use super::{Config, ConfigError, EMBEDDED};
+use super::{Config, ConfigError, EMBEDDED, RecordKeyPlace};
 use holdfast_domain::checkpoint::is_key_name;
 use holdfast_domain::component::Slot;
 use holdfast_domain::publisher::problem_of;
 
 /// Upper limit of `bulk.concurrency`: items of bulk batches in flight at one provider.
 const MOST_AT_ONCE: usize = 1_000;
+
+/// Folders of the data folder that a backup copies.
+const IN_BACKUPS: [&str; 3] = ["objects", "keys", "outbox"];
 
 /// Least value of `console.idle`: the use of a session is noted once a minute.
 const LEAST_IDLE: Duration = Duration::from_secs(120);
@@ -68,11 +71,34 @@ impl Config {
             ));
         }
 
+        self.check_record_keys()?;
+
         for slot in Slot::ALL {
             self.check_providers(slot)?;
         }
 
         Ok(self)
+    }
+
+    /// Refuses keys of records beside what they encrypt: a backup of the objects would have the keys, too.
+    fn check_record_keys(&self) -> Result<(), ConfigError> {
+        let is_beside = match self.record_keys() {
+            None => false,
+            Some(RecordKeyPlace::Folder(folder)) => {
+                let mut others = IN_BACKUPS.iter().map(|name| self.data_dir.join(name));
+                folder == self.data_dir || others.any(|other| folder.starts_with(other))
+            }
+            Some(RecordKeyPlace::Url(url)) => {
+                let objects = self.storage_url().unwrap_or_default().trim_end_matches('/');
+                !objects.is_empty() && (url == objects || url.starts_with(&format!("{objects}/")))
+            }
+        };
+
+        if is_beside {
+            let why = "must be a place of its own: backups of the documents must not have the keys";
+            return Err(ConfigError::refused("storage.record_keys", why));
+        }
+        Ok(())
     }
 
     /// Requires `https` when no trust roots are set: the connection is then the only proof of who

@@ -13,7 +13,7 @@ use holdfast_adapters::files::Files;
 use holdfast_components::ComponentRegistry;
 use holdfast_domain::clock::Clock;
 use holdfast_domain::dates::DateSettings;
-use holdfast_domain::id::OrgId;
+use holdfast_domain::id::{EnvelopeId, OrgId};
 use holdfast_domain::job::FollowSubmission;
 use holdfast_store::room::{RoomSubmission, RoomSubmitter};
 use holdfast_store::{Store, StoreError, WriteTransaction, jobs, organizations};
@@ -40,6 +40,19 @@ pub struct Room {
     pub files: Files,
     pub components: Arc<ComponentRegistry>,
     pub clock: Clock,
+}
+
+/// Returns the owner of a submission's files: the record that it was sent for, whose key then encrypts them, or `other`.
+///
+/// The external id of a submission begins with the id of its record.
+fn owner_of<'a>(submitter: &'a RoomSubmitter, other: &'a str) -> &'a str {
+    let sent_for = submitter.external_id.as_deref().unwrap_or_default();
+    let record = sent_for.split('.').next().unwrap_or_default();
+    if EnvelopeId::parse(record).is_some() {
+        record
+    } else {
+        other
+    }
 }
 
 /// Returns how an organization writes dates.
