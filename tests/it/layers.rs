@@ -448,6 +448,17 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "sealed_records.rs",
+        &[
+            // The database of a backup.
+            "select {columns} from envelope where envelope_id",
+            "select {columns} from sealed_record",
+            "insert into sealed_record",
+            "select name from pragma_table_info",
+            "select 'insert or replace into",
+        ],
+    ),
+    (
         "seal_states.rs",
         &[
             // A changed setting, and the operator's health check.

@@ -1,17 +1,21 @@
 //! Rows of records in the database of a backup, sealed with the key of each record (SQLite only).
 //!
-//! They are the rows that the destruction of the record deletes or redacts. Without them the backup has the record as a
+//! They are the rows that the destruction of the record changes. Without them the backup has the record as a
 //! destroyed one. All statements run on the copy of a backup, which is no database of a running installation.
 
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::record_rows::{self, Fate, RECORD_TABLES, RecordTable};
-use super::row::{OwnedEnvelope, RowColumns, query_rows, table_row};
+use super::row::{OwnedEnvelope, TableRow, query_rows, table_row};
 use super::statement::RunStatement as _;
 use super::{Store, StoreError, WriteTransaction, envelopes, ledger};
+use holdfast_domain::id::TemplateId;
 
-/// Tables with rows of a record beside [`RECORD_TABLES`]; its destruction changes them as well.
-const OWN: [&str; 2] = ["envelope", "ledger_entry"];
+/// Rows of a record beside [`RECORD_TABLES`] that its destruction changes, with the condition that finds them.
+const BESIDE: [(&str, &str); 2] = [
+    ("ledger_entry", "envelope_id = $2"),
+    ("job", "payload like '%' || $2 || '%'"),
+];
 
 /// Sealed rows of a record.
 pub struct SealedRecord {
@@ -29,14 +33,6 @@ pub async fn prepare(store: &Store) -> Result<(), StoreError> {
     .execute(&mut *tx)
     .await?;
     tx.commit().await
-}
-
-/// Returns whether a database has sealed rows.
-pub async fn are_in(store: &Store) -> Result<bool, StoreError> {
-    let mut connection = store.read().await?;
-    sqlx::query("select name from sqlite_master where type = 'table' and name = 'sealed_record'")
-        .finds_row(&mut connection)
-        .await
 }
 
 /// Returns records in order, from the one behind `after` on.
@@ -67,68 +63,70 @@ pub async fn list(store: &Store, after: &str, limit: i64) -> Result<Vec<SealedRe
     .await
 }
 
-/// Returns the rows of a record that its destruction deletes or redacts, as statements that put them back.
-pub async fn rows(
-    tx: &mut WriteTransaction,
-    record: &OwnedEnvelope,
-) -> Result<String, StoreError> {
-    let named = RECORD_TABLES.iter().filter(|table| {
-        let is_changed = !matches!(table.fate, Fate::Kept);
-        is_changed && !OWN.contains(&table.table)
-    });
-    let named = named.map(|table| (table.table, condition(table)));
-    let own = OWN.map(|table| (table, "envelope_id = $1".to_owned()));
+/// Returns the rows of a record that its destruction changes, as statements that put them back.
+pub async fn rows(tx: &mut WriteTransaction, record: &OwnedEnvelope) -> Result<String, StoreError> {
+    // Parties of a record have rows about it in buckets of their own.
+    let buckets = sqlx::query("select distinct bucket from organization order by bucket")
+        .fetch_all(&mut **tx)
+        .await?;
+    let changed = RECORD_TABLES.iter();
+    let changed = changed.filter(|table| !matches!(table.fate, Fate::Kept));
+    let changed = changed.map(|table| (table.table, condition(table)));
+    let beside = BESIDE.map(|(table, condition)| (table, condition.to_owned()));
 
     let mut statements = Vec::new();
-    for (table, condition) in own.into_iter().chain(named) {
-        statements.extend(rows_of(tx, table, &condition, record).await?);
+    for (table, condition) in changed.chain(beside) {
+        let text = statement_of(tx, table, &condition).await?;
+        for bucket in &buckets {
+            let rows = sqlx::query(AssertSqlSafe(text.clone()))
+                .bind(bucket.try_get::<i64, _>("bucket")?)
+                .bind(record.envelope.as_str())
+                .fetch_all(&mut **tx)
+                .await?;
+            for row in &rows {
+                statements.push(row.try_get::<String, _>("statement")?);
+            }
+        }
     }
+
     Ok(statements.join("\n"))
 }
 
-/// Returns the condition that finds a record's rows by its id in `$1`.
+/// Returns the condition that finds a record's rows in the bucket `$1`, by its id in `$2`.
 fn condition(table: &RecordTable) -> String {
     if table.key.contains(' ') {
         table.key.to_owned()
     } else {
-        format!("{} = $1", table.key)
+        format!("{} = $2", table.key)
     }
 }
 
-async fn rows_of(
+/// Returns the query for the statements that put the rows of a table back.
+async fn statement_of(
     tx: &mut WriteTransaction,
     table: &str,
     condition: &str,
-    record: &OwnedEnvelope,
-) -> Result<Vec<String>, StoreError> {
-    let columns = sqlx::query("select name from pragma_table_info($1)")
+) -> Result<String, StoreError> {
+    let rows = sqlx::query("select name from pragma_table_info($1)")
         .bind(table)
         .fetch_all(&mut **tx)
         .await?;
-    let columns: Vec<String> = columns
-        .iter()
-        .map(|row| row.try_get("name"))
-        .collect::<Result<_, sqlx::Error>>()?;
+    let mut columns: Vec<String> = Vec::new();
+    for row in &rows {
+        columns.push(row.try_get("name")?);
+    }
 
     // SQLite writes each value as a literal of its own type, so a row comes back as it was.
     let values: Vec<String> = columns
         .iter()
         .map(|column| format!("quote(\"{column}\")"))
         .collect();
-    let text = format!(
-        "select 'insert or replace into {table} (\"{}\") values (' || {} || ');' as statement
-         from {table} where {condition}",
-        columns.join("\", \""),
-        values.join(" || ', ' || "),
-    );
-    let rows = sqlx::query(AssertSqlSafe(text))
-        .bind(record.envelope.as_str())
-        .fetch_all(&mut **tx)
-        .await?;
-
-    rows.iter()
-        .map(|row| Ok(row.try_get("statement")?))
-        .collect()
+    let names = columns.join("\", \"");
+    let values = values.join(" || ', ' || ");
+    Ok(format!(
+        "select 'insert or replace into {table} (\"{names}\") values (' || {values} || ');' as statement
+         from {table} where bucket = $1 and ({condition})"
+    ))
 }
 
 /// Leaves a record as a destroyed one, with its sealed rows, if there are any.
@@ -149,7 +147,32 @@ pub async fn seal(
     destroy(tx, record).await
 }
 
-/// Deletes and redacts the rows of a record. A repeat changes nothing.
+/// Returns the documents that were made for a record alone, and have objects of their own.
+pub async fn documents(
+    tx: &mut WriteTransaction,
+    record: &OwnedEnvelope,
+) -> Result<Vec<TemplateId>, StoreError> {
+    match envelopes::get(tx, &record.org, &record.envelope).await? {
+        Some(envelope) => record_rows::documents(tx, &envelope).await,
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Marks a record as destroyed, whose destruction is not in the backup.
+pub async fn mark_destroyed(
+    tx: &mut WriteTransaction,
+    record: &OwnedEnvelope,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "update envelope set destruction = 'destroyed' where bucket = $1 and envelope_id = $2",
+    )
+    .bind(record.org.bucket())
+    .bind(record.envelope.as_str())
+    .run(tx)
+    .await
+}
+
+/// Changes the rows of a record as its destruction does. A repeat changes nothing.
 pub async fn destroy(tx: &mut WriteTransaction, record: &OwnedEnvelope) -> Result<(), StoreError> {
     let Some(envelope) = envelopes::get(tx, &record.org, &record.envelope).await? else {
         return Ok(());
@@ -177,7 +200,7 @@ pub async fn remove(store: &Store) -> Result<(), StoreError> {
 
 table_row! {
     SealedRecord of "sealed_record" by "envelope_id" also "org_id", "envelope_id" {
-        record: |row| <OwnedEnvelope as super::row::TableRow>::read(row)?,
+        record: |row| OwnedEnvelope::read(row)?,
         sealed: text("sealed"),
     }
 }

@@ -129,7 +129,10 @@ impl ObjectCipher {
             KeyWrapping::File { current, keys } => {
                 let cipher = keys.get(current).ok_or_else(|| unknown(current))?;
                 let key = random::<32>();
-                Ok((key, format!("file:{current} {}", wrapped(cipher, &key, context))))
+                Ok((
+                    key,
+                    format!("file:{current} {}", wrapped(cipher, &key, context)),
+                ))
             }
             KeyWrapping::Kms { aws, key } => {
                 let (key, wrapped) = aws.new_data_key(key, context).await?;
@@ -141,7 +144,12 @@ impl ObjectCipher {
 
     /// Wraps a known key with the current key of the file. None if the key has it already, or if KMS, which replaces
     /// its keys itself, wraps the new ones.
-    pub(super) fn wrapped_anew(&self, head: &str, key: &ObjectKey, context: &str) -> Option<String> {
+    pub(super) fn wrapped_anew(
+        &self,
+        head: &str,
+        key: &ObjectKey,
+        context: &str,
+    ) -> Option<String> {
         let KeyWrapping::File { current, keys } = &self.wrap else {
             return None;
         };

@@ -38,7 +38,7 @@ use holdfast_base::disk;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::StoredFile;
 use holdfast_domain::hash::sha256;
-use holdfast_domain::id::{EnvelopeId, OrgId, RequestId};
+use holdfast_domain::id::{EnvelopeId, OrgId, RequestId, TemplateId};
 
 use aws::AwsClient;
 use cipher::{ObjectCipher, ObjectEncryption, ObjectKeys};
@@ -459,7 +459,7 @@ impl Files {
         Ok(self)
     }
 
-    /// Encrypts the objects of each record with a key of its own, kept at `place`. Keys are wrapped like those of
+    /// Encrypts the objects of each record, and of each template, with a key of its own, kept at `place`. Keys are wrapped like those of
     /// documents, or else by `master`, the key derived for them, the current generation first.
     pub fn with_record_keys(
         mut self,
@@ -1170,13 +1170,19 @@ fn abort_on_io_error(error: &object_store::Error) {
     }
 }
 
-/// Returns the record that owns an object; none for objects of templates, tapes and the installation.
+/// Returns whether an owner of objects has a key of its own.
+fn is_owner(owner: &str) -> bool {
+    EnvelopeId::parse(owner).is_some() || TemplateId::parse(owner).is_some()
+}
+
+/// Returns the record or template that owns an object, which has a key of its own: a template can be the document of one
+/// record. None for objects of tapes and of the installation.
 fn record_of(key: &str) -> Option<&str> {
     let parts: Vec<&str> = key.split('/').collect();
     let [_area, _bucket, _org, owner, _sha256] = parts[..] else {
         return None;
     };
-    EnvelopeId::parse(owner).map(|_| owner)
+    is_owner(owner).then_some(owner)
 }
 
 /// Builds the file's record; its key consists of area, owner and hash.

@@ -21,10 +21,9 @@ use object_store::{
 use tokio::task::spawn_blocking;
 
 use super::cipher::{self, CONTEXT, ObjectCipher, ObjectEncryption, ObjectKey};
-use super::{Files, FilesError};
+use super::{Files, FilesError, is_owner};
 use holdfast_domain::at_rest::AtRestCipher;
 use holdfast_domain::hash::hmac_sha256;
-use holdfast_domain::id::EnvelopeId;
 use holdfast_domain::token::random;
 
 /// Begin of an object's header whose key is wrapped by that of its record.
@@ -245,7 +244,7 @@ impl RecordKeys {
     /// Returns a stored key with its text under the current wrapping key, if it has an older one.
     async fn outdated(&self, owner: &str) -> Result<Option<OutdatedKey>, FilesError> {
         // Locks, probes and unfinished writes have other names.
-        if EnvelopeId::parse(owner).is_none() {
+        if !is_owner(owner) {
             return Ok(None);
         }
 

@@ -1,7 +1,7 @@
 //! The built-in signing room: the provider for `provider_instance` `embedded`.
 //!
-//! The room has templates, submissions and submitters, and knows nothing of envelopes. The
-//! rest of the host calls it like every signing provider, through the room's own component
+//! The room has templates, submissions and submitters, and knows nothing of envelopes, except that external ids name the
+//! owners of its files. The rest of the host calls it like every signing provider, through the room's own component
 //! (`plugins/signing-embedded`), which can use the room's records (`records.rs`). The signing
 //! form calls the room directly (`form.rs`): it is the room's own user interface.
 
