@@ -36,7 +36,9 @@ const MANIFEST: &str = "manifest.json";
 const DATABASE: &str = "holdfast.db";
 /// Folders below the data folder in copying order; the database follows the checkpoints.
 const CHECKPOINTS: &str = "objects/ledger/checkpoints";
-const FOLDERS: [&str; 3] = ["objects", "keys", "outbox"];
+const FOLDERS: [&str; 3] = ["objects", "keys", OUTBOX];
+/// Mails that an installation without a mail server has written. They name people, so a sealed backup has none.
+const OUTBOX: &str = "outbox";
 /// Key of this installation as a witness. A restored database has forgotten the heads that were cosigned since, and
 /// with this key it could cosign a second history.
 const WITNESS_KEY: &str = "keys/witness.key";
@@ -339,13 +341,15 @@ async fn copy_all(
     self::snapshot(config, files_of_records, store, &snapshot).await?;
 
     // Objects follow the snapshot, so that everything it refers to exists already.
+    let is_sealed = files_of_records.is_some_and(Files::has_record_keys);
     let others = blocking(from, to, move |from, to| {
         File::open(&snapshot)
             .and_then(|file| file.sync_all())
             .at(&snapshot)?;
 
         let mut files = BTreeMap::from([(DATABASE.to_owned(), digest(&snapshot)?)]);
-        for folder in FOLDERS {
+        let folders = FOLDERS.into_iter();
+        for folder in folders.filter(|folder| !(is_sealed && *folder == OUTBOX)) {
             let later = |name: &str| !name.starts_with(CHECKPOINTS);
             files.extend(copy_below(from, to, folder, later)?);
         }

@@ -359,6 +359,12 @@ mod tests {
     }
 
     #[test]
+    fn a_destroyed_record_is_gone() {
+        let error = HttpError::from(ServiceError::from(FilesError::Shredded));
+        assert_eq!(error.status(), StatusCode::GONE);
+    }
+
+    #[test]
     fn every_422_has_details() {
         let about_all = HttpError::from(ServiceError::Semantic("Endpoint limit reached".into()));
         let expected = json!({

@@ -243,7 +243,9 @@ pub enum FilesError {
     #[error("the record was destroyed with its key")]
     Shredded,
     /// A record has objects of its key, and the place of the keys has none for it.
-    #[error("storage.record_keys has no key of the record: check that it names the place where the key was made")]
+    #[error(
+        "storage.record_keys has no key of the record: check that it names the place where the key was made"
+    )]
     NoRecordKey,
     /// The store delivered fewer bytes than it reported; the object itself may be intact.
     #[error("the object store broke off in the middle of an object")]

@@ -387,3 +387,296 @@ fn replace_in(folder: &FilePath, key: &OutdatedKey) -> io::Result<bool> {
     old.sync_all()?;
     Ok(true)
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::StreamExt as _;
+    use holdfast_base::config::{RecordKeyPlace, StorageSettings};
+    use holdfast_domain::envelope::StoredFile;
+    use holdfast_domain::id::{EnvelopeId, OrgId};
+    use object_store::memory::InMemory;
+    use tempfile::TempDir;
+
+    use super::super::StorageArea;
+    use super::*;
+
+    /// Folders of one installation.
+    struct Installation {
+        data: TempDir,
+        org: OrgId,
+    }
+
+    impl Installation {
+        fn new() -> Self {
+            Self {
+                data: tempfile::tempdir().unwrap(),
+                org: OrgId::new(),
+            }
+        }
+
+        fn keys(&self) -> PathBuf {
+            self.data.path().join("record-keys")
+        }
+
+        /// Opens the store as a node does, with master keys of these bytes.
+        fn node(&self, master: &[u8]) -> Files {
+            let master: Vec<ObjectKey> = master.iter().map(|byte| [*byte; 32]).collect();
+            let place = RecordKeyPlace::Folder(self.keys());
+            self.without_keys()
+                .with_record_keys(&place, &StorageSettings::default(), &master)
+                .unwrap()
+        }
+
+        fn without_keys(&self) -> Files {
+            Files::local(&self.data.path().join("objects")).unwrap()
+        }
+
+        async fn put(
+            &self,
+            files: &Files,
+            owner: &EnvelopeId,
+            text: &'static str,
+        ) -> Result<StoredFile, FilesError> {
+            let (area, bytes) = (StorageArea::Vault, Bytes::from_static(text.as_bytes()));
+            let put = files.put(area, &self.org, owner.as_str(), bytes, "text/plain");
+            put.await
+        }
+
+        /// Returns whether a file of the installation has a text.
+        fn has(&self, text: &[u8]) -> bool {
+            let folders = [self.keys(), self.data.path().join("objects")];
+            folders.iter().any(|folder| is_below(folder, text))
+        }
+    }
+
+    fn is_below(folder: &FilePath, text: &[u8]) -> bool {
+        fs::read_dir(folder).unwrap().any(|entry| {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                return is_below(&path, text);
+            }
+            let bytes = fs::read(&path).unwrap();
+            bytes.windows(text.len()).any(|part| part == text)
+        })
+    }
+
+    #[tokio::test]
+    async fn two_nodes_agree_on_the_key_of_a_record() {
+        let at = Installation::new();
+        let (one, other) = (at.node(&[1]), at.node(&[1]));
+        for _ in 0..20 {
+            let record = EnvelopeId::new();
+            let (first, second) = tokio::join!(
+                at.put(&one, &record, "the contract"),
+                at.put(&other, &record, "its copy")
+            );
+            let (first, second) = (first.unwrap(), second.unwrap());
+            assert_eq!(other.get(&first).await.unwrap(), "the contract");
+            assert_eq!(one.get(&second).await.unwrap(), "its copy");
+        }
+
+        assert!(!at.has(b"the contract"));
+    }
+
+    #[tokio::test]
+    async fn a_destroyed_key_destroys_the_objects_of_its_record_alone() {
+        let at = Installation::new();
+        let files = at.node(&[1]);
+        let (record, other) = (EnvelopeId::new(), EnvelopeId::new());
+        let file = at.put(&files, &record, "the contract").await.unwrap();
+        let kept = at.put(&files, &other, "another one").await.unwrap();
+        let wrapped = fs::read(at.keys().join(record.as_str())).unwrap();
+
+        for _ in 0..2 {
+            files.destroy_record_key(record.as_str()).await.unwrap();
+        }
+
+        for node in [&files, &at.node(&[1])] {
+            let read = node.get(&file).await;
+            assert!(matches!(read, Err(FilesError::Shredded)), "{read:?}");
+            let written = at.put(node, &record, "a late write").await;
+            assert!(matches!(written, Err(FilesError::Shredded)), "{written:?}");
+            assert!(node.is_shredded(record.as_str()).await.unwrap());
+            assert_eq!(node.get(&kept).await.unwrap(), "another one");
+        }
+        assert!(!at.has(&wrapped));
+    }
+
+    /// The mark keeps a write that comes late from making a key.
+    #[tokio::test]
+    async fn a_record_without_a_key_is_destroyed_as_well() {
+        let at = Installation::new();
+        let record = EnvelopeId::new();
+        let files = at.node(&[1]);
+        files.destroy_record_key(record.as_str()).await.unwrap();
+        let written = at.put(&files, &record, "a late write").await;
+        assert!(matches!(written, Err(FilesError::Shredded)), "{written:?}");
+
+        let without = at.without_keys();
+        without.destroy_record_key(record.as_str()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn objects_from_before_the_keys_stay_readable() {
+        let at = Installation::new();
+        let record = EnvelopeId::new();
+        let before = at.put(&at.without_keys(), &record, "of before").await;
+        let before = before.unwrap();
+        let files = at.node(&[1]);
+        let after = at.put(&files, &record, "of today").await.unwrap();
+        assert_eq!(files.get(&before).await.unwrap(), "of before");
+
+        let switched_off = at.without_keys().get(&after).await.unwrap_err().to_string();
+        assert!(
+            switched_off.contains("storage.record_keys is not set"),
+            "{switched_off}"
+        );
+        let large: Vec<Bytes> = files
+            .read_in_pieces(&after)
+            .await
+            .unwrap()
+            .map(Result::unwrap)
+            .collect()
+            .await;
+        assert_eq!(large.concat(), b"of today");
+    }
+
+    #[tokio::test]
+    async fn the_key_of_another_record_opens_nothing() {
+        let at = Installation::new();
+        let files = at.node(&[1]);
+        let (record, other) = (EnvelopeId::new(), EnvelopeId::new());
+        let file = at.put(&files, &record, "the contract").await.unwrap();
+        let others = at.put(&files, &other, "another one").await.unwrap();
+
+        // The stored key of another record, and the object of another record, in the places of this one.
+        let (key, object) = (
+            at.keys().join(record.as_str()),
+            at.data.path().join("objects"),
+        );
+        let wrapped = fs::read(&key).unwrap();
+        fs::remove_file(&key).unwrap();
+        fs::copy(at.keys().join(other.as_str()), &key).unwrap();
+        let moved = at.node(&[1]).get(&file).await;
+        assert!(matches!(moved, Err(FilesError::Encryption(_))), "{moved:?}");
+
+        fs::write(&key, wrapped).unwrap();
+        fs::remove_file(object.join(&file.key)).unwrap();
+        fs::copy(object.join(&others.key), object.join(&file.key)).unwrap();
+        let moved = at.node(&[1]).get(&file).await;
+        assert!(matches!(moved, Err(FilesError::Encryption(_))), "{moved:?}");
+    }
+
+    #[tokio::test]
+    async fn a_missing_key_is_told_from_a_destroyed_one() {
+        let at = Installation::new();
+        let record = EnvelopeId::new();
+        let file = at.put(&at.node(&[1]), &record, "the contract").await;
+        fs::remove_file(at.keys().join(record.as_str())).unwrap();
+
+        let files = at.node(&[1]);
+        let read = files.get(&file.unwrap()).await;
+        assert!(matches!(read, Err(FilesError::NoRecordKey)), "{read:?}");
+        assert!(!files.is_shredded(record.as_str()).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn keys_are_wrapped_by_the_next_master_key() {
+        let at = Installation::new();
+        let (record, gone) = (EnvelopeId::new(), EnvelopeId::new());
+        let before = at.node(&[1]);
+        let file = at.put(&before, &record, "the contract").await.unwrap();
+        at.put(&before, &gone, "a destroyed one").await.unwrap();
+        before.destroy_record_key(gone.as_str()).await.unwrap();
+        let wrapped = fs::read(at.keys().join(record.as_str())).unwrap();
+
+        let both = at.node(&[2, 1]);
+        assert_eq!(both.record_keys_of_older_master().await.unwrap(), 1);
+        assert_eq!(both.rewrap_record_keys().await.unwrap(), 1);
+        assert_eq!(both.rewrap_record_keys().await.unwrap(), 0);
+        assert_eq!(both.record_keys_of_older_master().await.unwrap(), 0);
+        assert!(!at.has(&wrapped));
+
+        let after = at.node(&[2]);
+        assert_eq!(after.get(&file).await.unwrap(), "the contract");
+        assert!(after.is_shredded(gone.as_str()).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn keys_follow_the_first_key_of_documents() {
+        let at = Installation::new();
+        let file = at.data.path().join("document-keys");
+        let line = |name: &str, byte: &str| format!("{name} {}=\n", byte.repeat(43));
+        let place = RecordKeyPlace::Folder(at.keys());
+        let node = || {
+            let settings = StorageSettings {
+                encryption_key_file: Some(file.clone()),
+                ..StorageSettings::default()
+            };
+            let files = at.without_keys().with(&settings).unwrap();
+            files
+                .with_record_keys(&place, &settings, &[[1; 32]])
+                .unwrap()
+        };
+
+        let record = EnvelopeId::new();
+        let stored = at.put(&at.node(&[1]), &record, "the contract").await;
+        let stored = stored.unwrap();
+        for lines in [
+            line("2026", "A"),
+            format!("{}{}", line("2027", "E"), line("2026", "A")),
+        ] {
+            fs::write(&file, lines).unwrap();
+            assert_eq!(node().rewrap_record_keys().await.unwrap(), 1);
+            assert_eq!(node().rewrap_record_keys().await.unwrap(), 0);
+            assert_eq!(node().get(&stored).await.unwrap(), "the contract");
+        }
+
+        fs::write(&file, line("2027", "E")).unwrap();
+        assert_eq!(node().get(&stored).await.unwrap(), "the contract");
+    }
+
+    /// In an object store, a change names the version that it replaces.
+    #[tokio::test]
+    async fn a_key_that_was_destroyed_meanwhile_is_not_replaced() {
+        let place = Files::over(Arc::new(InMemory::new()), Duration::from_secs(5));
+        let keys = |master: &[ObjectKey]| RecordKeys::new(place.clone(), None, master).unwrap();
+        let record = EnvelopeId::new();
+        keys(&[[1; 32]])
+            .find_or_create(record.as_str())
+            .await
+            .unwrap();
+
+        let both = keys(&[[2; 32], [1; 32]]);
+        let outdated = both.outdated(record.as_str()).await.unwrap().unwrap();
+        both.destroy(record.as_str()).await.unwrap();
+        assert!(!both.replace(outdated).await.unwrap());
+
+        let read = both.find(record.as_str()).await;
+        assert!(matches!(read, Err(FilesError::Shredded)));
+    }
+
+    #[tokio::test]
+    async fn a_sealed_text_opens_with_the_key_of_its_record_alone() {
+        let at = Installation::new();
+        let files = at.node(&[1]);
+        let (record, other) = (EnvelopeId::new(), EnvelopeId::new());
+        at.put(&files, &record, "the contract").await.unwrap();
+        at.put(&files, &other, "another one").await.unwrap();
+        let (record, other) = (record.as_str(), other.as_str());
+
+        let sealed = files.seal_with_record_key(record, "rows").await.unwrap();
+        let sealed = sealed.unwrap();
+        assert_eq!(
+            files.open_with_record_key(record, &sealed).await.unwrap(),
+            "rows"
+        );
+        assert!(files.open_with_record_key(other, &sealed).await.is_err());
+        let keyless = files.seal_with_record_key("env_none", "rows").await;
+        assert_eq!(keyless.unwrap(), None);
+
+        files.destroy_record_key(record).await.unwrap();
+        let opened = files.open_with_record_key(record, &sealed).await;
+        assert!(matches!(opened, Err(FilesError::Shredded)));
+    }
+}

@@ -80,7 +80,9 @@ impl Room {
             .put(
                 FileArea::Room,
                 org,
-                submitters.first().map_or("signed", |first| owner_of(first, "signed")),
+                submitters
+                    .first()
+                    .map_or("signed", |first| owner_of(first, "signed")),
                 executed.into(),
                 "application/pdf",
             )
