@@ -152,7 +152,7 @@ pub async fn documents(
     tx: &mut WriteTransaction,
     record: &OwnedEnvelope,
 ) -> Result<Vec<TemplateId>, StoreError> {
-    match envelopes::get(tx, &record.org, &record.envelope).await? {
+    match envelopes::get_with_destroyed(tx, &record.org, &record.envelope).await? {
         Some(envelope) => record_rows::documents(tx, &envelope).await,
         None => Ok(Vec::new()),
     }
@@ -174,7 +174,8 @@ pub async fn mark_destroyed(
 
 /// Changes the rows of a record as its destruction does. A repeat changes nothing.
 pub async fn destroy(tx: &mut WriteTransaction, record: &OwnedEnvelope) -> Result<(), StoreError> {
-    let Some(envelope) = envelopes::get(tx, &record.org, &record.envelope).await? else {
+    let Some(envelope) = envelopes::get_with_destroyed(tx, &record.org, &record.envelope).await?
+    else {
         return Ok(());
     };
     record_rows::destroy(tx, &envelope).await?;

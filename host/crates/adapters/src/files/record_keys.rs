@@ -248,8 +248,8 @@ impl RecordKeys {
             return Ok(None);
         }
 
-        let read = self.place.store.get(&Path::from(owner));
-        let object = match self.place.in_time(read).await {
+        let path = Path::from(owner);
+        let object = match self.place.in_time(self.place.store.get(&path)).await {
             Err(FilesError::Gone) => return Ok(None),
             object => object?,
         };

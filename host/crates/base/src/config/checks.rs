@@ -1,6 +1,7 @@
 //! Checks on settings. They run at startup, so that an operator sees a bad value then and not at
 //! the first request that needs it.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -85,7 +86,11 @@ impl Config {
         let is_beside = match self.record_keys() {
             None => false,
             Some(RecordKeyPlace::Folder(folder)) => {
-                let mut others = IN_BACKUPS.iter().map(|name| self.data_dir.join(name));
+                let copied = IN_BACKUPS.iter().map(|name| self.data_dir.join(name));
+                let objects = self
+                    .storage_url()
+                    .and_then(|url| url.strip_prefix("file://"));
+                let mut others = copied.chain(objects.map(PathBuf::from));
                 folder == self.data_dir || others.any(|other| folder.starts_with(other))
             }
             Some(RecordKeyPlace::Url(url)) => {
