@@ -178,6 +178,7 @@ fn keys_of_records_have_a_place_of_their_own() {
         "[storage]\nrecord_keys = 'keys/records'",
         "[storage]\nrecord_keys = 'objects'",
         "[storage]\nrecord_keys = '.'",
+        "[storage]\nrecord_keys = 'other/../objects/keys'",
         "storage_url = 's3://vault/here'\n[storage]\nrecord_keys = 's3://vault/here/keys'",
     ] {
         let text = refusal(data.path(), &[], settings);

@@ -461,8 +461,8 @@ impl Files {
         Ok(self)
     }
 
-    /// Encrypts the objects of each record, and of each template, with a key of its own, kept at `place`. Keys are wrapped like those of
-    /// documents, or else by `master`, the key derived for them, the current generation first.
+    /// Encrypts the objects of each record, and of each template, with a key of its own, stored at `place`. Keys are wrapped
+    /// like those of documents, or else by `master`, the key derived for them, the current generation first.
     pub fn with_record_keys(
         mut self,
         place: &RecordKeyPlace,
@@ -481,7 +481,7 @@ impl Files {
                 Self::open(url, &settings)?
             }
         };
-        let keys = RecordKeys::new(place, self.cipher.clone(), master)?;
+        let keys = RecordKeys::new(place, self.clone(), master)?;
         self.record_keys = Some(Arc::new(keys));
 
         Ok(self)
@@ -503,19 +503,19 @@ impl Files {
         }
     }
 
-    /// Encrypts a text with the key of a record. None if the record has no key.
+    /// Encrypts a text with the key of a record, which is made if the record has none.
     ///
     /// # Errors
     ///
-    /// [`FilesError::Shredded`] if the key was destroyed.
+    /// [`FilesError::Shredded`] if the key was destroyed, [`FilesError::NoRecordKey`] if records have no keys.
     pub async fn seal_with_record_key(
         &self,
         owner: &str,
         text: &str,
-    ) -> Result<Option<String>, FilesError> {
+    ) -> Result<String, FilesError> {
         match &self.record_keys {
             Some(keys) => keys.seal(owner, text).await,
-            None => Ok(None),
+            None => Err(FilesError::NoRecordKey),
         }
     }
 

@@ -8,7 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path as FilePath, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,9 +18,10 @@ use object_store::path::Path;
 use object_store::{
     ObjectStore as _, ObjectStoreExt as _, PutMode, PutOptions, PutPayload, UpdateVersion,
 };
+use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 
-use super::cipher::{self, CONTEXT, ObjectCipher, ObjectEncryption, ObjectKey};
+use super::cipher::{self, CONTEXT, ObjectEncryption, ObjectKey};
 use super::{Files, FilesError, is_owner};
 use holdfast_domain::at_rest::AtRestCipher;
 use holdfast_domain::hash::hmac_sha256;
@@ -34,6 +35,8 @@ const MASTER: &str = "master ";
 const DESTROYED: &str = "destroyed";
 /// Purpose of the key that seals a record's rows in a backup.
 const ROWS: &str = "rows of the record";
+/// Object with the same random name in the store of the objects and in that of the keys: they belong together.
+const PLACE: &str = "place-of-record-keys";
 /// File whose lock serializes changes of keys in a folder.
 const LOCK: &str = ".lock";
 /// Number of keys in memory, and how long they stay there. On other nodes a destroyed key is usable for so long.
@@ -44,11 +47,15 @@ const KNOWN_FOR: Duration = Duration::from_secs(60);
 pub(super) struct RecordKeys {
     /// Store of the wrapped keys, one object for each record, named by its id.
     place: Files,
-    /// Wraps new keys, if documents have a key of their own.
-    documents: Option<Arc<ObjectCipher>>,
+    /// Store of the objects. If documents have a key of their own, it wraps new keys.
+    objects: Files,
     /// Wraps new keys otherwise, and opens those of before.
     master: AtRestCipher,
     known: Cache<String, ObjectKey>,
+    /// Number of keys that this process has destroyed.
+    destroyed: AtomicU64,
+    /// Set once the place is known to be the one of the earlier keys.
+    is_paired: OnceCell<()>,
 }
 
 /// Stored key of a record that another key should wrap.
@@ -68,7 +75,7 @@ fn context(owner: &str) -> String {
 impl RecordKeys {
     pub(super) fn new(
         place: Files,
-        documents: Option<Arc<ObjectCipher>>,
+        objects: Files,
         master: &[ObjectKey],
     ) -> Result<Self, FilesError> {
         let master = AtRestCipher::of_generations(master);
@@ -79,9 +86,11 @@ impl RecordKeys {
             .build();
         Ok(Self {
             place,
-            documents,
+            objects,
             master,
             known,
+            destroyed: AtomicU64::new(0),
+            is_paired: OnceCell::new(),
         })
     }
 
@@ -109,12 +118,10 @@ impl RecordKeys {
         cipher::opened(&of_key(&record)?, wrapped, CONTEXT)
     }
 
-    /// Encrypts a text of a record; none if the record has no key.
-    pub(super) async fn seal(&self, owner: &str, text: &str) -> Result<Option<String>, FilesError> {
-        let Some(record) = self.find(owner).await? else {
-            return Ok(None);
-        };
-        Ok(Some(of_rows(&record)?.encrypt(text, owner)))
+    /// Encrypts a text of a record. One without objects gets its key now.
+    pub(super) async fn seal(&self, owner: &str, text: &str) -> Result<String, FilesError> {
+        let record = self.find_or_create(owner).await?;
+        Ok(of_rows(&record)?.encrypt(text, owner))
     }
 
     /// Decrypts a text of [`RecordKeys::seal`].
@@ -138,12 +145,18 @@ impl RecordKeys {
             return Ok(Some(key));
         }
 
+        let destroyed = self.destroyed.load(Ordering::SeqCst);
         let text = match self.place.read_plain(owner).await {
             Err(FilesError::Gone) => return Ok(None),
             text => text?,
         };
         let key = self.open(owner, &text).await?;
+
         self.known.insert(owner.to_owned(), key).await;
+        // It may have been destroyed since it was read, and must not stay here.
+        if self.destroyed.load(Ordering::SeqCst) != destroyed {
+            self.known.invalidate(owner).await;
+        }
         Ok(Some(key))
     }
 
@@ -153,21 +166,41 @@ impl RecordKeys {
             return Ok(key);
         }
 
+        self.require_pair().await?;
         let (key, text) = self.new_key(owner).await?;
         match self.place.create(owner, vec![text.into()]).await {
-            Ok(()) => {
-                self.known.insert(owner.to_owned(), key).await;
-                Ok(key)
-            }
+            Ok(()) => Ok(key),
             // Another node was first, and its key counts.
             Err(FilesError::Exists) => self.find(owner).await?.ok_or(FilesError::NoRecordKey),
             Err(error) => Err(error),
         }
     }
 
+    /// Requires that the earlier keys of these objects are in this place. In another one, a record would get a second key,
+    /// and no place would have the keys of all its objects.
+    async fn require_pair(&self) -> Result<(), FilesError> {
+        let pair = || async {
+            let name = hex::encode(random::<16>());
+            match self.place.create(PLACE, vec![name.into()]).await {
+                Ok(()) | Err(FilesError::Exists) => {}
+                Err(error) => return Err(error),
+            }
+
+            let name = self.place.read_plain(PLACE).await?;
+            match self.objects.keep(PLACE, name).await {
+                Err(FilesError::Tampered { .. }) => Err(cipher::refused(
+                    "storage.record_keys is not the place where the keys of earlier records are; name that one again",
+                )),
+                kept => kept,
+            }
+        };
+        self.is_paired.get_or_try_init(pair).await?;
+        Ok(())
+    }
+
     async fn new_key(&self, owner: &str) -> Result<(ObjectKey, String), FilesError> {
         let context = context(owner);
-        match &self.documents {
+        match &self.objects.cipher {
             Some(documents) => documents.new_key(&context).await,
             None => {
                 let key = random::<32>();
@@ -184,7 +217,7 @@ impl RecordKeys {
         }
 
         let context = context(owner);
-        match (text.strip_prefix(MASTER), &self.documents) {
+        match (text.strip_prefix(MASTER), &self.objects.cipher) {
             (Some(wrapped), _) => cipher::opened(&self.master, wrapped, &context),
             (None, Some(documents)) => documents.open_key(text, &context).await,
             (None, None) => {
@@ -210,7 +243,8 @@ impl RecordKeys {
             }
         };
 
-        // Also after a failure, whose effect is unknown.
+        // Also after a failure, whose effect is unknown. In this order: who reads the key now does not keep it.
+        self.destroyed.fetch_add(1, Ordering::SeqCst);
         self.known.invalidate(owner).await;
         destroyed
     }
@@ -265,7 +299,7 @@ impl RecordKeys {
         };
         let text = String::from_utf8_lossy(&before);
         let context = context(owner);
-        let by_documents = self.documents.as_ref();
+        let by_documents = self.objects.cipher.as_ref();
         let by_documents = by_documents.and_then(|by| by.wrapped_anew(&text, &key, &context));
         let after = by_documents.or_else(|| {
             let wrapped = text.strip_prefix(MASTER)?;
@@ -328,8 +362,8 @@ fn locked(folder: &FilePath) -> io::Result<File> {
 }
 
 fn staged(folder: &FilePath, owner: &str) -> PathBuf {
-    // No name of a record, so that nothing takes it for a key.
-    folder.join(format!("{owner}#1"))
+    // No name of a record, so that nothing takes it for a key, and none that the store links a new key to.
+    folder.join(format!("{owner}.next"))
 }
 
 /// Overwrites a key in its place on the disk, so that not even its wrapped form is left there.
@@ -341,12 +375,11 @@ fn overwrite(folder: &FilePath, owner: &str) -> io::Result<()> {
     // A replacement that broke off has left a second copy.
     let staged = staged(folder, owner);
     match options.open(&staged) {
-        Ok(file) => {
-            mark(file)?;
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        second => {
+            mark(second?)?;
             fs::remove_file(&staged)?;
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
     }
 
     mark(options.create(true).open(folder.join(owner))?)?;
@@ -390,6 +423,8 @@ fn replace_in(folder: &FilePath, key: &OutdatedKey) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use futures::StreamExt as _;
     use holdfast_base::config::{RecordKeyPlace, StorageSettings};
     use holdfast_domain::envelope::StoredFile;
@@ -580,6 +615,29 @@ mod tests {
         assert!(!files.is_shredded(record.as_str()).await.unwrap());
     }
 
+    /// A record with two keys could not be read with either of them.
+    #[tokio::test]
+    async fn no_key_is_made_in_another_place() {
+        let at = Installation::new();
+        let (record, other) = (EnvelopeId::new(), EnvelopeId::new());
+        let files = at.node(&[1]);
+        let file = at.put(&files, &record, "the contract").await.unwrap();
+
+        let place = RecordKeyPlace::Folder(at.data.path().join("other-keys"));
+        let elsewhere =
+            at.without_keys()
+                .with_record_keys(&place, &StorageSettings::default(), &[[1; 32]]);
+        let elsewhere = elsewhere.unwrap();
+        for record in [&record, &other] {
+            let written = at.put(&elsewhere, record, "a copy").await;
+            let why = written.unwrap_err().to_string();
+            assert!(why.contains("not the place"), "{why}");
+        }
+
+        at.put(&files, &other, "another one").await.unwrap();
+        assert_eq!(files.get(&file).await.unwrap(), "the contract");
+    }
+
     #[tokio::test]
     async fn keys_are_wrapped_by_the_next_master_key() {
         let at = Installation::new();
@@ -639,8 +697,10 @@ mod tests {
     /// In an object store, a change names the version that it replaces.
     #[tokio::test]
     async fn a_key_that_was_destroyed_meanwhile_is_not_replaced() {
-        let place = Files::over(Arc::new(InMemory::new()), Duration::from_secs(5));
-        let keys = |master: &[ObjectKey]| RecordKeys::new(place.clone(), None, master).unwrap();
+        let store = || Files::over(Arc::new(InMemory::new()), Duration::from_secs(5));
+        let (place, objects) = (store(), store());
+        let keys =
+            |master: &[ObjectKey]| RecordKeys::new(place.clone(), objects.clone(), master).unwrap();
         let record = EnvelopeId::new();
         keys(&[[1; 32]])
             .find_or_create(record.as_str())
@@ -661,19 +721,17 @@ mod tests {
         let at = Installation::new();
         let files = at.node(&[1]);
         let (record, other) = (EnvelopeId::new(), EnvelopeId::new());
+        // The other record has no object, and gets its key with the text.
         at.put(&files, &record, "the contract").await.unwrap();
-        at.put(&files, &other, "another one").await.unwrap();
         let (record, other) = (record.as_str(), other.as_str());
+        files.seal_with_record_key(other, "rows").await.unwrap();
 
         let sealed = files.seal_with_record_key(record, "rows").await.unwrap();
-        let sealed = sealed.unwrap();
         assert_eq!(
             files.open_with_record_key(record, &sealed).await.unwrap(),
             "rows"
         );
         assert!(files.open_with_record_key(other, &sealed).await.is_err());
-        let keyless = files.seal_with_record_key("env_none", "rows").await;
-        assert_eq!(keyless.unwrap(), None);
 
         files.destroy_record_key(record).await.unwrap();
         let opened = files.open_with_record_key(record, &sealed).await;
