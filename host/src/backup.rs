@@ -17,6 +17,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use futures::future;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -42,6 +43,9 @@ const OUTBOX: &str = "outbox";
 /// Key of this installation as a witness. A restored database has forgotten the heads that were cosigned since, and
 /// with this key it could cosign a second history.
 const WITNESS_KEY: &str = "keys/witness.key";
+/// Master key that may be there before a restore. Once it was rotated, keys of records are wrapped by a newer one than that
+/// of the backup.
+const NEWER_KEY: &str = "keys/master.next.key";
 /// Time after the last renewal during which deletion stays suspended.
 const HOLD: Duration = Duration::from_secs(600);
 const RENEWAL: Duration = Duration::from_secs(30);
@@ -163,7 +167,7 @@ pub async fn back_up(
     to: &Path,
 ) -> Result<BackupManifest, BackupError> {
     check_embedded(config)?;
-    make_empty(to, None)?;
+    make_empty(to, |_| false)?;
     let clock = Clock::ahead_by(config.clock_offset.unwrap_or_default());
     // No migration: a backup program of another version must not change the schema of a running server.
     let store = Store::connect(&config.database_url()).await?;
@@ -224,9 +228,13 @@ pub async fn remove_unsealed(
     store: &Store,
     now: Timestamp,
 ) -> Result<(), BackupError> {
-    let running = chores::due(store, chores::BACKUP).await?;
     let folder = config.data_dir.join(UNSEALED);
-    if running.is_some_and(|until| until > now) || !folder.exists() {
+    if !folder.exists() {
+        return Ok(());
+    }
+
+    let running = chores::due(store, chores::BACKUP).await?;
+    if running.is_some_and(|until| until > now) {
         return Ok(());
     }
     fs::remove_dir_all(&folder).at(&folder)
@@ -279,15 +287,16 @@ async fn seal_into(
     let copy = Store::connect(&address(copy)).await?;
     sealed_records::prepare(&copy).await?;
 
-    let mut last = String::new();
+    let mut last: Option<OwnedEnvelope> = None;
     loop {
-        let records = sealed_records::records(&copy, &last, AT_ONCE).await?;
-        let Some(end) = records.last() else {
+        let records = sealed_records::records(&copy, last.as_ref(), AT_ONCE).await?;
+        if records.is_empty() {
             break;
-        };
-        end.envelope.as_str().clone_into(&mut last);
+        }
         seal_records(files, &copy, &records).await?;
+        last = records.last().cloned();
     }
+    sealed_records::finish(&copy).await?;
 
     // A new file: pages of the copy still have what was removed from it.
     copy.snapshot_into(to).await?;
@@ -301,23 +310,28 @@ async fn seal_records(
     records: &[OwnedEnvelope],
 ) -> Result<(), BackupError> {
     let mut tx = copy.begin().await?;
-    for record in records {
-        let rows = sealed_records::rows(&mut tx, record).await?;
-        let sealed = match files
-            .seal_with_record_key(record.envelope.as_str(), &rows)
-            .await
-        {
-            // A record from before the setting.
-            Ok(None) => continue,
-            Ok(sealed) => sealed,
-            // Destroyed since the copy was made.
-            Err(FilesError::Shredded) => None,
-            Err(error) => return Err(error.into()),
-        };
-        sealed_records::seal(&mut tx, record, sealed.as_deref()).await?;
-    }
-
+    let rows = sealed_records::rows(&mut tx, records).await?;
+    // At once, because each key takes a request to a remote store.
+    let sealed = rows.into_iter();
+    let sealed = sealed.map(|(record, rows)| seal(files, record, rows));
+    let sealed = future::try_join_all(sealed).await?;
+    sealed_records::seal(&mut tx, &sealed).await?;
     Ok(tx.commit().await?)
+}
+
+/// Seals the rows of a record. None if its key was destroyed since the copy was made.
+async fn seal(
+    files: &Files,
+    record: OwnedEnvelope,
+    rows: String,
+) -> Result<(OwnedEnvelope, Option<String>), FilesError> {
+    let owner = record.envelope.as_str();
+    let sealed = files.seal_with_record_key(owner, &rows).await;
+    match sealed {
+        Ok(sealed) => Ok((record, Some(sealed))),
+        Err(FilesError::Shredded) => Ok((record, None)),
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns the address of a SQLite file.
@@ -349,7 +363,7 @@ async fn copy_all(
 
         let mut files = BTreeMap::from([(DATABASE.to_owned(), digest(&snapshot)?)]);
         let folders = FOLDERS.into_iter();
-        for folder in folders.filter(|folder| !(is_sealed && *folder == OUTBOX)) {
+        for folder in folders.filter(|folder| !is_sealed || *folder != OUTBOX) {
             let later = |name: &str| !name.starts_with(CHECKPOINTS);
             files.extend(copy_below(from, to, folder, later)?);
         }
@@ -473,8 +487,8 @@ fn digest(path: &Path) -> Result<BackupFile, BackupError> {
     })
 }
 
-/// Restores a backup to an empty data folder, which may have the keys of records already. `open_files` opens the
-/// restored store, with these keys.
+/// Restores a backup to an empty data folder, which may have the keys of records already, and a newer master key. `open_files`
+/// opens the restored store, with these keys.
 ///
 /// # Errors
 /// Fails if the data folder is not empty or the backup is damaged; nothing is written then. Fails without a database in
@@ -492,16 +506,13 @@ pub async fn restore(
         ));
     }
 
-    let keys = match config.record_keys() {
-        Some(RecordKeyPlace::Folder(folder)) => Some(folder),
-        _ => None,
-    };
-    make_empty(&config.data_dir, keys.as_deref())?;
+    make_empty(&config.data_dir, |entry| may_be_there(config, entry))?;
 
     // The database is the last one in its place, once everything else is on the disk: without it, a server does not
     // take the folder for complete.
     let to = &config.data_dir;
     let others = manifest.files.keys().filter(|name| *name != DATABASE);
+    let others = others.filter(|name| *name != NEWER_KEY || !to.join(NEWER_KEY).exists());
     copy_named(from, to, others)?;
     let database = to.join(UNFINISHED);
     copy(&from.join(DATABASE), &database)?;
@@ -538,19 +549,20 @@ async fn unseal(
 
     store.migrate().await?;
     let clock = Clock::ahead_by(config.clock_offset.unwrap_or_default());
-    let mut last = String::new();
+    let mut last: Option<OwnedEnvelope> = None;
     loop {
-        let records = sealed_records::records(&store, &last, AT_ONCE).await?;
-        let Some(end) = records.last() else {
+        let records = sealed_records::records(&store, last.as_ref(), AT_ONCE).await?;
+        if records.is_empty() {
             break;
-        };
-        end.envelope.as_str().clone_into(&mut last);
+        }
         for record in &records {
-            if files.is_shredded(record.envelope.as_str()).await? {
+            let is_shredded = files.is_shredded(record.envelope.as_str()).await;
+            if is_shredded.map_err(of_keys)? {
                 let is_new = destroy_again(config, &store, record, clock.now()).await?;
                 restored.destroyed += u64::from(is_new);
             }
         }
+        last = records.last().cloned();
     }
 
     // A new file has no page with rows of a record that was destroyed.
@@ -586,12 +598,12 @@ async fn put_rows_back(
             let record = one.record.envelope.as_str();
             match files.open_with_record_key(record, &one.sealed).await {
                 Ok(rows) => {
-                    sealed_records::put_back(&mut tx, &rows).await?;
+                    sealed_records::put_back(&mut tx, &one.record, &rows).await?;
                     restored.unsealed += 1;
                 }
                 Err(FilesError::Shredded) => destroyed += 1,
                 Err(FilesError::NoRecordKey) => restored.without_key += 1,
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(of_keys(error)),
             }
         }
         tx.commit().await?;
@@ -600,11 +612,22 @@ async fn put_rows_back(
     // Not one key and no mark of a destroyed one: this is another place, and the records are not lost.
     if restored.without_key > 0 && restored.unsealed + destroyed == 0 {
         return Err(BackupError::NoKeys(
-            "storage.record_keys has no key of any record of this backup: set it to the place of their keys, empty the \
-             data folder, and restore again",
+            "storage.record_keys has no key of any record of this backup: set it to the place of their keys, and restore \
+             into an empty data folder",
         ));
     }
     Ok(())
+}
+
+/// Says what to do about a key that does not open.
+fn of_keys(error: FilesError) -> BackupError {
+    match error {
+        FilesError::Encryption(_) => BackupError::NoKeys(
+            "a key of a record does not open with the keys of this backup: put the newest master.key into an empty data \
+             folder as keys/master.next.key, or name the newest storage.encryption_key_file, and restore again",
+        ),
+        error => error.into(),
+    }
 }
 
 /// Repeats a destruction; returns false if the backup knows it.
@@ -626,7 +649,6 @@ async fn destroy_again(
     // Before its rows change: they name the documents that were made for it alone.
     let documents = sealed_records::documents(&mut tx, record).await?;
     sealed_records::destroy(&mut tx, record).await?;
-    sealed_records::mark_destroyed(&mut tx, record).await?;
     // The entry of the destruction itself is among what the backup does not have.
     let entry = NewEntry {
         at: now,
@@ -719,11 +741,24 @@ fn copy_named<'a>(
     Ok(())
 }
 
-/// Creates the folder if necessary, checks that it has nothing but one allowed entry, and makes it private.
-fn make_empty(folder: &Path, allowed: Option<&Path>) -> Result<(), BackupError> {
+/// Returns whether an entry of a data folder may be there before a restore: the keys of records, or a newer master key alone.
+fn may_be_there(config: &Config, entry: &Path) -> bool {
+    if let Some(RecordKeyPlace::Folder(keys)) = config.record_keys()
+        && keys.starts_with(entry)
+    {
+        return true;
+    }
+
+    let newer = config.data_dir.join(NEWER_KEY);
+    let is_newer = |file: io::Result<fs::DirEntry>| file.is_ok_and(|file| file.path() == newer);
+    newer.parent() == Some(entry) && fs::read_dir(entry).is_ok_and(|mut files| files.all(is_newer))
+}
+
+/// Creates the folder if necessary, checks that it has nothing but allowed entries, and makes it private.
+fn make_empty(folder: &Path, is_allowed: impl Fn(&Path) -> bool) -> Result<(), BackupError> {
     fs::create_dir_all(folder).at(folder)?;
     for entry in fs::read_dir(folder).at(folder)? {
-        if Some(entry.at(folder)?.path().as_path()) != allowed {
+        if !is_allowed(&entry.at(folder)?.path()) {
             return Err(BackupError::NotEmpty(folder.display().to_string()));
         }
     }

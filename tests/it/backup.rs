@@ -331,6 +331,54 @@ async fn a_sealed_backup_is_not_restored_without_its_keys() {
     assert!(!elsewhere.join("holdfast.db").exists());
 }
 
+/// The keys of records are wrapped by the newest master key, which is in no older backup.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_from_before_a_rotation_is_restored_with_the_newest_master_key() {
+    let settings = |config: &mut Config| config.storage.record_keys = Some("record-keys".into());
+    let app = TestApp::with(settings, OrgSettings::default()).await;
+    let envelope = app.vaulted_envelope().await;
+    let at = tempfile::tempdir().unwrap();
+    let (backup, elsewhere) = (at.path().join("backup"), at.path().join("elsewhere"));
+    let data = app.data.path();
+    with_record_keys(data, &["backup", backup.to_str().unwrap()]);
+    with_record_keys(data, &["keys", "rotate"]);
+    let resealed = with_record_keys(data, &["keys", "reseal"]);
+    assert!(resealed["resealed"].as_u64().unwrap() > 0, "{resealed}");
+
+    let keys = files_below(&data.join("record-keys"));
+    let with_keys = |data: &Path| {
+        let place = data.join("record-keys");
+        std::fs::create_dir_all(&place).unwrap();
+        for key in &keys {
+            std::fs::copy(key, place.join(key.file_name().unwrap())).unwrap();
+        }
+    };
+    let without = at.path().join("without");
+    with_keys(&without);
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_holdfast"))
+        .env("HOLDFAST_DATA_DIR", &without)
+        .env("HOLDFAST_STORAGE__RECORD_KEYS", "record-keys")
+        .args(["restore", backup.to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert!(
+        said(&output).contains("keys/master.next.key"),
+        "{}",
+        said(&output)
+    );
+
+    with_keys(&elsewhere);
+    std::fs::create_dir_all(elsewhere.join("keys")).unwrap();
+    let newest = data.join("keys/master.key");
+    std::fs::copy(newest, elsewhere.join("keys/master.next.key")).unwrap();
+    let restored = with_record_keys(&elsewhere, &["restore", backup.to_str().unwrap()]);
+    assert_eq!(restored["unsealed"], 1, "{restored}");
+
+    share_native_code(&elsewhere);
+    let report = with_record_keys(&elsewhere, &["verify", &envelope]);
+    assert_eq!(report["valid"], true, "{report:#}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn doctor_names_the_oldest_backup_until_it_is_forgotten() {
     let app = TestApp::start().await;

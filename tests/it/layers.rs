@@ -451,11 +451,15 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
         "sealed_records.rs",
         &[
             // The database of a backup.
-            "select {columns} from envelope where envelope_id",
             "select {columns} from sealed_record",
             "insert into sealed_record",
+            "select rowid as number, payload from job",
             "select name from pragma_table_info",
-            "select 'insert or replace into",
+            "select found.record as record,",
+            "delete from sealing;",
+            "delete from {name} where",
+            "delete from {JOBS} where",
+            "update {name} set {assigned} where",
         ],
     ),
     (
