@@ -14,10 +14,12 @@ use holdfast_adapters::delivery::sender::{SenderError, WebhookSender};
 use holdfast_adapters::files::{Files, FilesError, OpenTransfers};
 use holdfast_adapters::mail::MailSender;
 use holdfast_adapters::sealing::{SealError, SealingKey, TimestampAuthority, TrustRoots};
-use holdfast_base::config::{ComponentSettings, Config, ConfigError, SealingKeyFiles};
+use holdfast_base::config::{
+    ComponentSettings, Config, ConfigError, RecordKeyPlace, SealingKeyFiles,
+};
 use holdfast_base::disk;
 use holdfast_base::fair_queue::FairQueue;
-use holdfast_base::keys::{BEARER_TOKENS, InstallationKeys};
+use holdfast_base::keys::{BEARER_TOKENS, InstallationKeys, RECORD_KEYS};
 use holdfast_base::metrics::Metrics;
 use holdfast_base::publishers::{self, BundleVerifier, RootError};
 use holdfast_base::tls;
@@ -206,11 +208,32 @@ pub fn open_files(config: &Config) -> Result<Files, StartError> {
         None => Files::local(&config.data_dir.join("objects"))
             .and_then(|files| files.with(&config.storage)),
     };
-
-    files.map_err(|source| StartError::Files {
+    let files = files.map_err(|source| StartError::Files {
         place: storage_place(config),
         source,
-    })
+    })?;
+
+    with_record_keys(files, config)
+}
+
+/// Adds the keys of records, if they are configured.
+fn with_record_keys(files: Files, config: &Config) -> Result<Files, StartError> {
+    let Some(place) = config.record_keys() else {
+        return Ok(files);
+    };
+
+    // The master key is in the data folder, which may be new.
+    prepare_data_folder(&config.data_dir)?;
+    let master = keys(config)?.generations(RECORD_KEYS);
+    files
+        .with_record_keys(&place, &config.storage, &master)
+        .map_err(|source| StartError::Files {
+            place: match &place {
+                RecordKeyPlace::Folder(folder) => folder.display().to_string(),
+                RecordKeyPlace::Url(url) => self::place(url),
+            },
+            source,
+        })
 }
 
 /// Returns the location of the object store, for display.
@@ -433,9 +456,10 @@ pub async fn open_witness(config: &Config) -> Result<LogWitness, StartError> {
 }
 
 /// Entries of the data folder.
-const KEPT: [&str; 7] = [
+const KEPT: [&str; 8] = [
     "keys",
     "objects",
+    "record-keys",
     "outbox",
     "native-code",
     "holdfast.db",

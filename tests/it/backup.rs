@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use holdfast::config::Config;
 use holdfast::domain::clock::Clock;
+use holdfast::domain::organization::OrgSettings;
 use holdfast::store::chores;
 use serde_json::Value;
 use sqlx::Row as _;
 
 use crate::support::{
-    TestApp, files_below, operator, operator_output, release_form, share_native_code,
+    TestApp, files_below, form, operator, operator_output, release_form, share_native_code,
 };
 
 fn said(output: &std::process::Output) -> String {
@@ -216,4 +218,183 @@ fn backup_supports_only_the_embedded_defaults() {
             );
         }
     }
+}
+
+/// Runs the operator's tool with keys of records in the data folder.
+fn with_record_keys(data: &Path, arguments: &[&str]) -> Value {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_holdfast"))
+        .env("HOLDFAST_DATA_DIR", data)
+        .env("HOLDFAST_STORAGE__RECORD_KEYS", "record-keys")
+        .arg("--json")
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Returns the files below a folder that have one of the texts.
+fn files_with(folder: &Path, texts: &[&str]) -> Vec<String> {
+    let has = |bytes: &[u8], text: &str| {
+        let mut parts = bytes.windows(text.len());
+        parts.any(|part| part == text.as_bytes())
+    };
+    let files = files_below(folder).into_iter().filter(|file| {
+        let bytes = std::fs::read(file).unwrap();
+        texts.iter().any(|text| has(&bytes, text))
+    });
+    files.map(|file| file.display().to_string()).collect()
+}
+
+/// A backup has no readable word of a record, and without the record's key it has nothing of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_destroyed_key_destroys_what_a_backup_has_of_the_record() {
+    let settings = |config: &mut Config| config.storage.record_keys = Some("record-keys".into());
+    let app = TestApp::with(settings, OrgSettings::default()).await;
+    let (destroyed, links) = app.sent_to_two().await;
+    for link in &links {
+        form::sign(&app, link).await;
+    }
+    app.wait_for(&destroyed, "vaulted").await;
+    let other = app.vaulted_envelope().await;
+
+    let at = tempfile::tempdir().unwrap();
+    let backup = at.path().join("backup");
+    with_record_keys(app.data.path(), &["backup", backup.to_str().unwrap()]);
+    // A document, its signer, and the signer's address.
+    let texts = ["%PDF-", "Ann Buyer", "buyer@example.com"];
+    assert_eq!(files_with(&backup, &texts), [] as [String; 0]);
+    assert!(!backup.join("record-keys").exists());
+    let left_over = app.data.path().join("backup-in-progress");
+    assert_eq!(files_below(&left_over), [] as [std::path::PathBuf; 0]);
+
+    app.service
+        .files
+        .destroy_record_key(&destroyed)
+        .await
+        .unwrap();
+    // The key alone was destroyed here, without an order.
+    let swept = with_record_keys(app.data.path(), &["vault", "sweep"]);
+    let problems = swept["with_problems"].to_string();
+    assert!(problems.contains(&destroyed), "{swept}");
+
+    let elsewhere = at.path().join("elsewhere");
+    let keys = elsewhere.join("record-keys");
+    std::fs::create_dir_all(&keys).unwrap();
+    for key in files_below(&app.data.path().join("record-keys")) {
+        std::fs::copy(&key, keys.join(key.file_name().unwrap())).unwrap();
+    }
+
+    let restored = with_record_keys(&elsewhere, &["restore", backup.to_str().unwrap()]);
+    assert_eq!(restored["unsealed"], 1, "{restored}");
+    assert_eq!(restored["destroyed"], 1, "{restored}");
+    assert_eq!(restored["without_key"], 0, "{restored}");
+    assert_eq!(files_with(&elsewhere, &texts), [] as [String; 0]);
+
+    share_native_code(&elsewhere);
+    let report = with_record_keys(&elsewhere, &["verify", &other]);
+    assert_eq!(report["valid"], true, "{report:#}");
+    let swept = with_record_keys(&elsewhere, &["vault", "sweep"]);
+    assert_eq!(swept["with_problems"], serde_json::json!([]), "{swept}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sealed_backup_is_not_restored_without_its_keys() {
+    let settings = |config: &mut Config| config.storage.record_keys = Some("record-keys".into());
+    let app = TestApp::with(settings, OrgSettings::default()).await;
+    app.vaulted_envelope().await;
+    let at = tempfile::tempdir().unwrap();
+    let backup = at.path().join("backup");
+    let from = backup.to_str().unwrap();
+    with_record_keys(app.data.path(), &["backup", from]);
+
+    let elsewhere = at.path().join("elsewhere");
+    let output = operator_output(&elsewhere, &["restore", from]);
+    assert!(
+        said(&output).contains("set storage.record_keys"),
+        "{}",
+        said(&output)
+    );
+
+    // The setting names an empty place.
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_holdfast"))
+        .env("HOLDFAST_DATA_DIR", &elsewhere)
+        .env("HOLDFAST_STORAGE__RECORD_KEYS", "other-keys")
+        .args(["restore", from])
+        .output()
+        .unwrap();
+    assert!(
+        said(&output).contains("no key of any record"),
+        "{}",
+        said(&output)
+    );
+    assert!(!elsewhere.join("holdfast.db").exists());
+}
+
+/// The keys of records are wrapped by the newest master key, which is in no older backup.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_from_before_a_rotation_is_restored_with_the_newest_master_key() {
+    let settings = |config: &mut Config| config.storage.record_keys = Some("record-keys".into());
+    let app = TestApp::with(settings, OrgSettings::default()).await;
+    let envelope = app.vaulted_envelope().await;
+    let at = tempfile::tempdir().unwrap();
+    let (backup, elsewhere) = (at.path().join("backup"), at.path().join("elsewhere"));
+    let data = app.data.path();
+    with_record_keys(data, &["backup", backup.to_str().unwrap()]);
+    with_record_keys(data, &["keys", "rotate"]);
+    let resealed = with_record_keys(data, &["keys", "reseal"]);
+    assert!(resealed["resealed"].as_u64().unwrap() > 0, "{resealed}");
+
+    let keys = files_below(&data.join("record-keys"));
+    let with_keys = |data: &Path| {
+        let place = data.join("record-keys");
+        std::fs::create_dir_all(&place).unwrap();
+        for key in &keys {
+            std::fs::copy(key, place.join(key.file_name().unwrap())).unwrap();
+        }
+    };
+    let without = at.path().join("without");
+    with_keys(&without);
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_holdfast"))
+        .env("HOLDFAST_DATA_DIR", &without)
+        .env("HOLDFAST_STORAGE__RECORD_KEYS", "record-keys")
+        .args(["restore", backup.to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert!(
+        said(&output).contains("keys/master.next.key"),
+        "{}",
+        said(&output)
+    );
+
+    with_keys(&elsewhere);
+    std::fs::create_dir_all(elsewhere.join("keys")).unwrap();
+    let newest = data.join("keys/master.key");
+    std::fs::copy(newest, elsewhere.join("keys/master.next.key")).unwrap();
+    let restored = with_record_keys(&elsewhere, &["restore", backup.to_str().unwrap()]);
+    assert_eq!(restored["unsealed"], 1, "{restored}");
+
+    share_native_code(&elsewhere);
+    let report = with_record_keys(&elsewhere, &["verify", &envelope]);
+    assert_eq!(report["valid"], true, "{report:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_names_the_oldest_backup_until_it_is_forgotten() {
+    let app = TestApp::start().await;
+    let at = tempfile::tempdir().unwrap();
+    let backup = at.path().join("backup");
+    let found = || {
+        let checks = operator(app.data.path(), &["doctor"]);
+        let mut checks = checks.as_array().unwrap().clone().into_iter();
+        let check = checks.find(|check| check["name"] == "backups").unwrap();
+        check["detail"].as_str().unwrap().to_owned()
+    };
+    operator(app.data.path(), &["backup", backup.to_str().unwrap()]);
+    assert!(found().contains("0 days old"), "{}", found());
+    assert!(found().contains("set storage.record_keys"), "{}", found());
+
+    let forget = ["backup", "--forget-before", "2100-01-01T00:00:00Z"];
+    assert_eq!(operator(app.data.path(), &forget)["forgotten"], 1);
+    assert!(found().contains("none is known"), "{}", found());
 }

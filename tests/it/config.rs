@@ -170,6 +170,23 @@ fn a_missing_settings_file_is_named() {
     }
 }
 
+/// A backup of the documents, or of the keys of the installation, must not have the keys of records.
+#[test]
+fn keys_of_records_have_a_place_of_their_own() {
+    let data = tempfile::tempdir().unwrap();
+    for settings in [
+        "[storage]\nrecord_keys = 'keys/records'",
+        "[storage]\nrecord_keys = 'objects'",
+        "[storage]\nrecord_keys = '.'",
+        "[storage]\nrecord_keys = 'other/../objects/keys'",
+        "storage_url = 's3://vault/here'\n[storage]\nrecord_keys = 's3://vault/here/keys'",
+    ] {
+        let text = refusal(data.path(), &[], settings);
+        let named = text.contains("storage.record_keys") && text.contains("a place of its own");
+        assert!(named, "{settings}: {text}");
+    }
+}
+
 /// Uses port 1 of this machine, where no server listens.
 #[test]
 fn an_unreachable_server_is_named_without_its_password() {

@@ -468,6 +468,21 @@ const OVER_ALL_BUCKETS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "sealed_records.rs",
+        &[
+            // The database of a backup.
+            "select {columns} from sealed_record",
+            "insert into sealed_record",
+            "select rowid as number, payload from job",
+            "select name from pragma_table_info",
+            "select found.record as record,",
+            "delete from sealing;",
+            "delete from {name} where",
+            "delete from {JOBS} where",
+            "update {name} set {assigned} where",
+        ],
+    ),
+    (
         "seal_states.rs",
         &[
             // A changed setting, and the operator's health check.

@@ -18,7 +18,7 @@ use super::output::CommandOutput;
 use super::registry::{self, FoundComponent};
 use super::rules::{self, DiffRules, PreparedComponent, TestRules, Workbench};
 use super::scaffold::{self, NewComponent};
-use super::{Failure, org_id};
+use super::{Failure, org_id, time};
 use crate::start;
 use holdfast_adapters::files::{FilesError, SpoolWriter};
 use holdfast_base::config::Config;
@@ -211,10 +211,6 @@ fn slot(text: &str) -> Result<Slot, String> {
             Slot::ALL.map(Slot::as_str).join(", ")
         )
     })
-}
-
-fn time(text: &str) -> Result<Timestamp, String> {
-    Timestamp::parse(text).ok_or_else(|| "not a time, for example 2027-01-01T05:00:00Z".into())
 }
 
 fn kind(text: &str) -> Result<EnvelopeKind, String> {

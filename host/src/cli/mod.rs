@@ -40,13 +40,14 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
-use crate::backup::{self, BackupManifest};
+use crate::backup::{self, BackupManifest, RestoredBackup};
 use crate::server;
 use crate::start;
 use holdfast_base::config::{self, Config, LogFormat, parse_duration};
 use holdfast_base::traces::TraceExporter;
 use holdfast_components::compiler::{self, COMMAND as COMPILE};
 use holdfast_components::shared_files;
+use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::OrgId;
 use holdfast_domain::organization::Role;
 use holdfast_platform::log;
@@ -131,7 +132,11 @@ enum CliCommand {
     /// Back up the data folder, whether its server runs or not.
     Backup {
         /// A folder that is empty or does not exist yet.
-        to: PathBuf,
+        #[arg(required_unless_present = "forget_before")]
+        to: Option<PathBuf>,
+        /// Make no backup, and forget those of before this time, which are deleted: `doctor` names the oldest known one.
+        #[arg(long, value_name = "TIME", conflicts_with = "to", value_parser = time)]
+        forget_before: Option<Timestamp>,
     },
     /// Restore a backup into an empty data folder.
     Restore {
@@ -250,6 +255,7 @@ async fn run(
             }
 
             let app = start::start(config).await?;
+            backup::remove_unsealed(&app.config, &app.store, app.clock.now()).await?;
             server::serve(app, termination()).await?;
         }
         CliCommand::Dev(command) => return dev::run(command, config, output).await,
@@ -279,13 +285,23 @@ async fn run(
         }
         CliCommand::Decisions(command) => return decisions::run(command, config, output).await,
         CliCommand::Replay(replay) => return component::replay(replay, config, output).await,
-        CliCommand::Backup { to } => {
-            let manifest = backup::back_up(&config, &to).await?;
-            backed_up(output, &manifest, "backed up");
+        CliCommand::Backup { to, forget_before } => {
+            if let Some(before) = forget_before {
+                let forgotten = backup::forget(&config, before).await?;
+                let text = format!("{forgotten} backups forgotten");
+                output.one(&json!({ "forgotten": forgotten }), &text);
+            }
+            if let Some(to) = to {
+                let keys = config.record_keys();
+                let files = keys.map(|_| start::open_files(&config)).transpose()?;
+                let manifest = backup::back_up(&config, files.as_ref(), &to).await?;
+                backed_up(output, &manifest, "backed up");
+            }
         }
         CliCommand::Restore { from } => {
-            let manifest = backup::restore(&config, &from)?;
-            backed_up(output, &manifest, "restored");
+            let open_files = || start::open_files(&config).map_err(Failure::from);
+            let restored = backup::restore(&config, &from, open_files).await?;
+            put_back(output, &config, &restored);
         }
         CliCommand::Move(command) => moves::run(command, &config, output).await?,
         CliCommand::Usage(command) => usage::run(command, &config, output).await?,
@@ -305,6 +321,32 @@ fn backed_up(output: &CommandOutput, manifest: &BackupManifest, done: &str) {
         &json!({ "created_at": at, "files": files, "bytes": bytes }),
         &text,
     );
+}
+
+fn put_back(output: &CommandOutput, config: &Config, restored: &RestoredBackup) {
+    // Without keys of records nothing was sealed.
+    if config.record_keys().is_none() {
+        return backed_up(output, &restored.manifest, "restored");
+    }
+
+    let RestoredBackup {
+        manifest,
+        unsealed,
+        destroyed,
+        without_key,
+    } = restored;
+    let files = manifest.files.len();
+    let bytes: u64 = manifest.files.values().map(|file| file.size).sum();
+    let at = manifest.created_at;
+    let text = format!(
+        "restored: {files} files, {bytes} bytes, as of {at}; {unsealed} records unsealed, {destroyed} destroyed since the \
+         backup, {without_key} without a key"
+    );
+    let told = json!({
+        "created_at": at, "files": files, "bytes": bytes, "unsealed": unsealed, "destroyed": destroyed,
+        "without_key": without_key,
+    });
+    output.one(&told, &text);
 }
 
 async fn look(config: Config, output: &CommandOutput) -> Result<ExitCode, Failure> {
@@ -409,6 +451,10 @@ fn keep(path: &Path, text: &[u8]) -> Result<(), Failure> {
     file.as_file().sync_all()?;
     file.persist(path)?;
     Ok(())
+}
+
+fn time(text: &str) -> Result<Timestamp, String> {
+    Timestamp::parse(text).ok_or_else(|| "not a time, for example 2027-01-01T05:00:00Z".into())
 }
 
 fn org_id(text: &str) -> Result<OrgId, String> {

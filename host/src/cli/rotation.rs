@@ -6,6 +6,7 @@ use serde_json::json;
 use super::Failure;
 use super::output::CommandOutput;
 use crate::start;
+use holdfast_adapters::files::Files;
 use holdfast_base::config::Config;
 use holdfast_base::keys;
 use holdfast_domain::checkpoint::CheckpointSigner;
@@ -27,8 +28,8 @@ pub enum KeyRotationCommand {
         #[arg(long)]
         log: bool,
     },
-    /// Reseal data of the previous master key with the current one. Needed between two
-    /// rotations, once all servers run with the current key.
+    /// Reseal data of the previous master key with the current one, and wrap the keys of records with the first key of
+    /// documents. Needed between two rotations, once all servers run with the current key.
     Reseal,
 }
 
@@ -52,7 +53,11 @@ pub async fn run(
                 .cipher()
                 .ok_or("the keys cannot be used")?;
             // The next rotation forgets the previous key, so data that still needs it would be lost.
-            let resealed = reencryption::reencrypt(&store, &cipher).await?;
+            let mut resealed = reencryption::reencrypt(&store, &cipher).await?;
+            if let Some(files) = record_keys(config)? {
+                resealed += files.rewrap_record_keys().await?;
+            }
+
             let text = format!("{resealed} secrets were sealed with the current key");
             output.one(&json!({ "resealed": resealed }), &text);
         }
@@ -61,13 +66,23 @@ pub async fn run(
     Ok(())
 }
 
+/// Opens the store with the keys of records, if they are configured.
+fn record_keys(config: &Config) -> Result<Option<Files>, Failure> {
+    let configured = config.record_keys();
+    Ok(configured.map(|_| start::open_files(config)).transpose()?)
+}
+
 async fn rotate(config: &Config, output: &CommandOutput) -> Result<(), Failure> {
     let store = start::open_store(config).await?;
     let cipher = start::keys(config)?
         .cipher()
         .ok_or("the keys cannot be used")?;
     // Only two master keys are kept, and this rotation replaces the older one.
-    let older = reencryption::count(&store, &cipher).await?;
+    let mut older = reencryption::count(&store, &cipher).await?;
+    if let Some(files) = record_keys(config)? {
+        older += files.record_keys_of_older_master().await?;
+    }
+
     if older > 0 {
         return Err(format!(
             "{older} secrets are sealed with the previous master key, which this rotation \

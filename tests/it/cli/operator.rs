@@ -278,6 +278,7 @@ fn doctor_checks_every_dependency() {
         "components",
         "providers",
         "holds",
+        "backups",
     ] {
         let check = checks
             .as_array()

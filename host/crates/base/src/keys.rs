@@ -29,6 +29,8 @@ const LOG_PURPOSE: &str = "ledger checkpoints";
 
 /// Derivation purpose of the keys of web-app tokens.
 pub const BEARER_TOKENS: &str = "bearer tokens";
+/// Derivation purpose of the keys that wrap those of records.
+pub const RECORD_KEYS: &str = "record keys";
 /// Derivation purpose of the keys that seal stored responses, secrets and sessions.
 const SEALED: &str = "kept answers";
 

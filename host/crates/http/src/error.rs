@@ -5,6 +5,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+use holdfast_adapters::files::FilesError;
 use holdfast_adapters::sealing::SealError;
 use holdfast_components::providers::ProviderError;
 use holdfast_components::{CallFailure, ComponentError};
@@ -341,6 +342,9 @@ impl From<ServiceError> for HttpError {
             ServiceError::Store(error) if error.is_rolled_back() => {
                 unavailable("The change met another; please try again").retry_after(RETRY_SOON)
             }
+            ServiceError::Files(FilesError::Shredded) => {
+                Self::new(StatusCode::GONE, "The record was destroyed")
+            }
             ServiceError::Files(error) if error.is_unreachable() => {
                 unavailable("The document store cannot be reached right now")
             }
@@ -374,6 +378,12 @@ mod tests {
         };
 
         HttpError::from(ServiceError::from(error)).status().as_u16()
+    }
+
+    #[test]
+    fn a_destroyed_record_is_gone() {
+        let error = HttpError::from(ServiceError::from(FilesError::Shredded));
+        assert_eq!(error.status(), StatusCode::GONE);
     }
 
     #[test]

@@ -242,6 +242,7 @@ impl ServiceError {
             Self::Component(error) => Self::Component(error.again()),
             error if error.is_disk_full() => Self::Files(FilesError::no_room()),
             Self::Files(error) if error.is_unreachable() => Self::Files(FilesError::TimedOut),
+            Self::Files(FilesError::Shredded) => Self::Files(FilesError::Shredded),
             Self::Store(error) if error.is_unreachable() => {
                 Self::Store(sqlx::Error::PoolTimedOut.into())
             }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::App;
+use crate::installation;
 use crate::retention::store_holds;
 use crate::vault::{Vault, long_term};
 use holdfast_base::config::EMBEDDED;
@@ -17,7 +18,8 @@ use holdfast_platform::log;
 /// Result of checking one dependency.
 #[derive(Clone, Debug, Serialize)]
 pub struct DependencyCheck {
-    /// `database`, `storage`, `disk`, `mail`, `seal`, `ledger`, `witnesses`, `clock`, `components`, `providers` or `holds`.
+    /// `database`, `storage`, `disk`, `mail`, `seal`, `ledger`, `witnesses`, `clock`, `components`, `providers`, `holds` or
+    /// `backups`.
     pub name: &'static str,
     /// Whether it works.
     pub ok: bool,
@@ -52,6 +54,7 @@ pub async fn checks(app: &App) -> Vec<DependencyCheck> {
         DependencyCheck::from("components", components(app, true)),
         DependencyCheck::from("providers", providers(app).await),
         DependencyCheck::from("holds", store_holds::check(app).await),
+        DependencyCheck::from("backups", backups(app).await),
     ]
 }
 
@@ -168,6 +171,25 @@ async fn ledger(core: &Core, vault: &Vault) -> Result<String, String> {
 async fn witnesses(core: &Core) -> Result<String, String> {
     let checked = log::cosignatures::check_witnesses(core).await;
     checked.map_err(|error| error.to_string())
+}
+
+/// Says how far back bytes of destroyed records may live on in backups.
+async fn backups(core: &Core) -> Result<String, String> {
+    let oldest = installation::oldest_backup(core).await;
+    let oldest = match oldest.map_err(|error| error.to_string())? {
+        Some(at) => {
+            let age = core.clock.now().as_seconds() - at.as_seconds();
+            format!("the oldest known one is {} days old", age / 86_400)
+        }
+        None => "none is known, as those of other tools".to_owned(),
+    };
+
+    let destroyed = if core.files.has_record_keys() {
+        "destroying a record's key destroys what they have of it"
+    } else {
+        "destroyed records live on in each of them: set storage.record_keys"
+    };
+    Ok(format!("{oldest}; {destroyed}"))
 }
 
 async fn clock(core: &Core) -> Result<String, String> {

@@ -63,6 +63,12 @@ pub async fn note_monitor(core: &Core, address: &str) -> Result<(), ServiceError
     Ok(())
 }
 
+/// Returns the time of the oldest backup that was made here and is not known to be deleted.
+pub async fn oldest_backup(core: &Core) -> Result<Option<Timestamp>, ServiceError> {
+    let made = signs(core, rows::BACKUP_OF).await?;
+    Ok(made.into_iter().map(|(_, at)| at).min())
+}
+
 async fn signs(core: &Core, kind: &str) -> Result<Vec<(String, Timestamp)>, ServiceError> {
     let mut connection = core.store.read().await?;
     Ok(rows::signs(&mut connection, kind).await?)

@@ -113,6 +113,7 @@ pub mod sandbox;
 pub mod saved_filters;
 pub mod seal_states;
 pub mod sealed;
+pub mod sealed_records;
 pub mod search;
 pub mod shadows;
 pub mod signers;

@@ -2,7 +2,8 @@
 //! who do not trust the object store with plain text.
 //!
 //! Each object has its own key (AES-256-GCM, NIST SP 800-38D), stored in the
-//! object's header and wrapped by a key of the operator. The rest is segments of 64
+//! object's header and wrapped by a key of the operator, or by the key of its record
+//! (`record_keys.rs`). The rest is segments of 64
 //! KiB, each with an authentication tag. The nonce contains the segment's number
 //! and a flag for the last one (the STREAM construction of Hoang, Reyhanitabar,
 //! Rogaway and Vizár, 2015), so that a dropped, reordered or truncated segment is
@@ -22,6 +23,7 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
 use super::FilesError;
 use super::aws::AwsClient;
+use super::record_keys::{RECORD, RecordKeys};
 use holdfast_base::disk;
 use holdfast_domain::at_rest::AtRestCipher;
 use holdfast_domain::token::random;
@@ -33,16 +35,16 @@ const LENGTH: usize = 2;
 const SEGMENT: usize = 64 * 1024;
 const TAG: usize = 16;
 const SEALED_SEGMENT: usize = SEGMENT + TAG;
-/// Associated data of every wrapped key.
-const CONTEXT: &str = "object key";
+/// Associated data of every wrapped key of an object.
+pub(super) const CONTEXT: &str = "object key";
 /// Maximum header size; a header is a key name and a wrapped key, far below this.
 const HEAD_LIMIT: usize = 8 * 1024;
 /// Size and lifetime of the cache of unwrapped keys.
 const KEPT_KEYS: u64 = 10_000;
 const KEPT_FOR: Duration = Duration::from_secs(300);
 
-/// Key of one object.
-type ObjectKey = [u8; 32];
+/// Key of one object, or of one record.
+pub(super) type ObjectKey = [u8; 32];
 
 /// Encrypts and decrypts objects.
 pub(super) struct ObjectCipher {
@@ -61,7 +63,7 @@ enum KeyWrapping {
     Kms { aws: Box<AwsClient>, key: String },
 }
 
-fn refused(why: impl Into<String>) -> FilesError {
+pub(super) fn refused(why: impl Into<String>) -> FilesError {
     FilesError::Encryption(why.into())
 }
 
@@ -121,21 +123,43 @@ impl ObjectCipher {
         Self { wrap, unwrapped }
     }
 
-    /// Generates an object key; returns it with the header that stores it in wrapped form.
-    async fn new_key(&self) -> Result<(ObjectKey, String), FilesError> {
+    /// Generates a key; returns it with the text that stores it in wrapped form.
+    pub(super) async fn new_key(&self, context: &str) -> Result<(ObjectKey, String), FilesError> {
         match &self.wrap {
             KeyWrapping::File { current, keys } => {
                 let cipher = keys.get(current).ok_or_else(|| unknown(current))?;
                 let key = random::<32>();
-                let wrapped = cipher.encrypt(&STANDARD.encode(key), CONTEXT);
-                Ok((key, format!("file:{current} {wrapped}")))
+                Ok((
+                    key,
+                    format!("file:{current} {}", wrapped(cipher, &key, context)),
+                ))
             }
             KeyWrapping::Kms { aws, key } => {
-                let (key, wrapped) = aws.new_data_key(key, CONTEXT).await?;
+                let (key, wrapped) = aws.new_data_key(key, context).await?;
                 let key = key.try_into().map_err(|_| refused("KMS gave no key"))?;
                 Ok((key, format!("kms {wrapped}")))
             }
         }
+    }
+
+    /// Wraps a known key with the current key of the file. None if the key has it already, or if KMS, which replaces
+    /// its keys itself, wraps the new ones.
+    pub(super) fn wrapped_anew(
+        &self,
+        head: &str,
+        key: &ObjectKey,
+        context: &str,
+    ) -> Option<String> {
+        let KeyWrapping::File { current, keys } = &self.wrap else {
+            return None;
+        };
+        let by = head.split_once(' ').map(|(by, _)| by);
+        if by.and_then(|by| by.strip_prefix("file:")) == Some(current.as_str()) {
+            return None;
+        }
+
+        let cipher = keys.get(current)?;
+        Some(format!("file:{current} {}", wrapped(cipher, key, context)))
     }
 
     /// Unwraps the key in an object's header, or takes it from the cache.
@@ -144,52 +168,65 @@ impl ObjectCipher {
             return Ok(key);
         }
 
-        // The header names the key, so objects of a replaced key stay readable while the file has it.
-        let (by, wrapped) = head.split_once(' ').ok_or(FilesError::Damaged)?;
-        let key = match (&self.wrap, by.strip_prefix("file:")) {
-            (KeyWrapping::File { keys, .. }, Some(name)) => {
-                let cipher = keys.get(name).ok_or_else(|| unknown(name))?;
-                let opened = cipher.open(wrapped, CONTEXT);
-                opened.and_then(|key| STANDARD.decode(key).ok())
-            }
-            (KeyWrapping::Kms { aws, .. }, None) if by == "kms" => {
-                Some(aws.open_data_key(wrapped, CONTEXT).await?)
-            }
-            _ => return Err(unknown(by)),
-        };
-
-        let key = key.and_then(|key| ObjectKey::try_from(key).ok());
-        let key = key.ok_or_else(unopened)?;
+        let key = self.open_key(head, CONTEXT).await?;
 
         // Saves a KMS call for every further read of the object.
         self.unwrapped.insert(head.to_owned(), key).await;
         Ok(key)
     }
 
+    /// Unwraps a key.
+    pub(super) async fn open_key(
+        &self,
+        head: &str,
+        context: &str,
+    ) -> Result<ObjectKey, FilesError> {
+        // The text names the wrapping key, so a replaced one opens what it wrapped while the file has it.
+        let (by, wrapped) = head.split_once(' ').ok_or(FilesError::Damaged)?;
+        match (&self.wrap, by.strip_prefix("file:")) {
+            (KeyWrapping::File { keys, .. }, Some(name)) => {
+                let cipher = keys.get(name).ok_or_else(|| unknown(name))?;
+                opened(cipher, wrapped, context)
+            }
+            (KeyWrapping::Kms { aws, .. }, None) if by == "kms" => {
+                let key = aws.open_data_key(wrapped, context).await?;
+                ObjectKey::try_from(key).map_err(|_| unopened())
+            }
+            _ => Err(unknown(by)),
+        }
+    }
+
     /// Starts encrypting an object.
     pub(super) async fn encrypt(&self) -> Result<ObjectEncryption, FilesError> {
-        let (key, head) = self.new_key().await?;
-        let length = u16::try_from(head.len()).map_err(|_| refused("the key's name is long"))?;
-        let mut begun = BytesMut::with_capacity(SEALED_SEGMENT);
-        begun.extend_from_slice(MAGIC);
-        begun.extend_from_slice(&length.to_be_bytes());
-        begun.extend_from_slice(head.as_bytes());
-
-        Ok(ObjectEncryption {
-            segments: SegmentCipher::new(&key)?,
-            waiting: BytesMut::with_capacity(SEGMENT),
-            done: begun,
-        })
+        let (key, head) = self.new_key(CONTEXT).await?;
+        ObjectEncryption::begin(&key, &head)
     }
 }
 
-fn unknown(name: &str) -> FilesError {
+/// Wraps a key for its text.
+pub(super) fn wrapped(cipher: &AtRestCipher, key: &ObjectKey, context: &str) -> String {
+    cipher.encrypt(&STANDARD.encode(key), context)
+}
+
+/// Unwraps a key.
+pub(super) fn opened(
+    cipher: &AtRestCipher,
+    wrapped: &str,
+    context: &str,
+) -> Result<ObjectKey, FilesError> {
+    let key = cipher.open(wrapped, context);
+    let key = key.and_then(|key| STANDARD.decode(key).ok());
+    let key = key.and_then(|key| ObjectKey::try_from(key).ok());
+    key.ok_or_else(unopened)
+}
+
+pub(super) fn unknown(name: &str) -> FilesError {
     refused(format!(
         "the object is encrypted with {name}, which this node does not have"
     ))
 }
 
-fn unopened() -> FilesError {
+pub(super) fn unopened() -> FilesError {
     refused("the object's key does not decrypt: it was changed, or is of another key of that name")
 }
 
@@ -253,6 +290,21 @@ pub(super) struct ObjectEncryption {
 }
 
 impl ObjectEncryption {
+    /// Starts with the header, which stores the object's key in wrapped form.
+    pub(super) fn begin(key: &ObjectKey, head: &str) -> Result<Self, FilesError> {
+        let length = u16::try_from(head.len()).map_err(|_| refused("the key's name is long"))?;
+        let mut begun = BytesMut::with_capacity(SEALED_SEGMENT);
+        begun.extend_from_slice(MAGIC);
+        begun.extend_from_slice(&length.to_be_bytes());
+        begun.extend_from_slice(head.as_bytes());
+
+        Ok(Self {
+            segments: SegmentCipher::new(key)?,
+            waiting: BytesMut::with_capacity(SEGMENT),
+            done: begun,
+        })
+    }
+
     /// Encrypts more bytes; returns the output that is complete so far.
     pub(super) fn update(&mut self, mut piece: &[u8]) -> Result<Bytes, FilesError> {
         while !piece.is_empty() {
@@ -282,9 +334,39 @@ impl ObjectEncryption {
 /// Bytes of an object as stored.
 pub(super) type Raw = BoxStream<'static, Result<Bytes, FilesError>>;
 
+/// Keys that can open an object.
+#[derive(Default)]
+pub(super) struct ObjectKeys<'a> {
+    /// Those of all documents.
+    pub documents: Option<&'a ObjectCipher>,
+    /// Those of records.
+    pub records: Option<&'a RecordKeys>,
+    /// Record of the object, if it belongs to one.
+    pub record: Option<&'a str>,
+}
+
+impl ObjectKeys<'_> {
+    /// Returns the key of the object with this header.
+    async fn key_of(&self, head: &str) -> Result<ObjectKey, FilesError> {
+        if let Some(wrapped) = head.strip_prefix(RECORD) {
+            let records = self.records.ok_or_else(|| {
+                refused("the object is encrypted with its record's key, and storage.record_keys is not set")
+            })?;
+            // A header of a record's key in another place was put there.
+            let record = self.record.ok_or(FilesError::Damaged)?;
+            return records.object_key(record, wrapped).await;
+        }
+
+        let documents = self.documents.ok_or_else(|| {
+            refused("the object is encrypted, and no encryption key is configured")
+        })?;
+        documents.key_of(head).await
+    }
+}
+
 /// Decrypts a stored object of `size` bytes; returns its plain bytes and their number.
 pub(super) async fn decrypted(
-    cipher: Option<&ObjectCipher>,
+    keys: ObjectKeys<'_>,
     raw: Raw,
     size: u64,
 ) -> Result<(Raw, u64), FilesError> {
@@ -319,9 +401,7 @@ pub(super) async fn decrypted(
 
     let head = raw.begun.split_to(length);
     let head = std::str::from_utf8(&head).map_err(|_| FilesError::Damaged)?;
-    let cipher = cipher
-        .ok_or_else(|| refused("the object is encrypted, and no encryption key is configured"))?;
-    let segments = SegmentCipher::new(&cipher.key_of(head).await?)?;
+    let segments = SegmentCipher::new(&keys.key_of(head).await?)?;
     let sealed = size.saturating_sub((prefix + length) as u64);
 
     // Every segment, including a partial last one, carries one tag.
@@ -433,7 +513,11 @@ mod tests {
             .map(|piece| Ok(Bytes::copy_from_slice(piece)))
             .collect();
         let raw = futures::stream::iter(pieces).boxed();
-        let (pieces, size) = decrypted(cipher, raw, size as u64).await?;
+        let keys = ObjectKeys {
+            documents: cipher,
+            ..ObjectKeys::default()
+        };
+        let (pieces, size) = decrypted(keys, raw, size as u64).await?;
         let bytes: Vec<Bytes> = pieces.try_collect().await?;
         Ok((bytes.concat(), size))
     }

@@ -6,6 +6,7 @@
 mod aws;
 mod cipher;
 mod copies;
+mod record_keys;
 mod spool;
 mod transfers;
 
@@ -33,16 +34,17 @@ use tokio::io::AsyncReadExt as _;
 use tokio::task::spawn_blocking;
 use url::Url;
 
-use holdfast_base::config::{RetentionMode, StorageSettings};
+use holdfast_base::config::{RecordKeyPlace, RetentionMode, StorageSettings};
 use holdfast_base::disk;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::StoredFile;
 use holdfast_domain::hash::sha256;
-use holdfast_domain::id::{OrgId, RequestId};
+use holdfast_domain::id::{EnvelopeId, OrgId, RequestId, TemplateId};
 
 use aws::AwsClient;
-use cipher::ObjectCipher;
+use cipher::{ObjectCipher, ObjectEncryption, ObjectKeys};
 pub use copies::StoredObject;
+use record_keys::RecordKeys;
 pub use spool::{SpoolWriter, SpooledFile};
 pub use transfers::{OpenTransfers, TransferShare};
 
@@ -249,6 +251,14 @@ pub enum FilesError {
     Damaged,
     #[error("the stored object is gone")]
     Gone,
+    /// The key of the object's record was destroyed, and with it the content of every copy.
+    #[error("the record was destroyed with its key")]
+    Shredded,
+    /// A record has objects of its key, and the place of the keys has none for it.
+    #[error(
+        "storage.record_keys has no key of the record: check that it names the place where the key was made"
+    )]
+    NoRecordKey,
     /// The store delivered fewer bytes than it reported; the object itself may be intact.
     #[error("the object store broke off in the middle of an object")]
     BrokenOff,
@@ -261,6 +271,9 @@ pub enum FilesError {
     /// The store overwrites instead of creating, which makes it unsafe for authoritative copies.
     #[error("the object store overwrites an object that it was asked to create")]
     Overwrites,
+    /// The folder of the keys of records failed.
+    #[error("keys of records: {0}")]
+    RecordKey(#[source] std::io::Error),
     /// The folder of temporary files failed.
     #[error("upload folder: {0}")]
     Spool(#[source] std::io::Error),
@@ -285,7 +298,7 @@ impl FilesError {
     pub fn is_full(&self) -> bool {
         match self {
             Self::Store(error) => disk::is_full(error),
-            Self::Spool(error) => disk::is_full(error),
+            Self::Spool(error) | Self::RecordKey(error) => disk::is_full(error),
             _ => false,
         }
     }
@@ -364,6 +377,8 @@ pub struct Files {
     patience: Duration,
     /// Encrypts documents before they are stored.
     cipher: Option<Arc<ObjectCipher>>,
+    /// Keys of records, which encrypt their objects instead.
+    record_keys: Option<Arc<RecordKeys>>,
     /// Locks objects against removal.
     lock: Option<Arc<ObjectLock>>,
     /// Whether nothing is written, locked or deleted with this handle.
@@ -410,6 +425,7 @@ impl Files {
             folder: None,
             patience,
             cipher: None,
+            record_keys: None,
             lock: None,
             rehearses: false,
         }
@@ -469,6 +485,121 @@ impl Files {
         Ok(self)
     }
 
+    /// Encrypts the objects of each record, and of each template, with a key of its own, stored at `place`. Keys are wrapped
+    /// like those of documents, or else by `master`, the key derived for them, the current generation first.
+    pub fn with_record_keys(
+        mut self,
+        place: &RecordKeyPlace,
+        settings: &StorageSettings,
+        master: &[[u8; 32]],
+    ) -> Result<Self, FilesError> {
+        let place = match place {
+            RecordKeyPlace::Folder(folder) => Self::local(folder)?,
+            RecordKeyPlace::Url(url) => {
+                // Keys are wrapped already, and are never retained.
+                let options = settings.options.clone();
+                let settings = StorageSettings {
+                    options,
+                    ..StorageSettings::default()
+                };
+                Self::open(url, &settings)?
+            }
+        };
+        let keys = RecordKeys::new(place, self.clone(), master)?;
+        self.record_keys = Some(Arc::new(keys));
+
+        Ok(self)
+    }
+
+    /// Returns whether records have keys of their own.
+    pub fn has_record_keys(&self) -> bool {
+        self.record_keys.is_some()
+    }
+
+    /// Destroys the key of a record, and with it the content of its objects in this store and in every copy. Destroying
+    /// it again changes nothing. Without keys of records there is nothing to destroy.
+    ///
+    /// Other nodes may know the key for another minute.
+    pub async fn destroy_record_key(&self, owner: &str) -> Result<(), FilesError> {
+        match &self.record_keys {
+            Some(keys) if !self.rehearses => keys.destroy(owner).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Encrypts a text with the key of a record, which is made if the record has none.
+    ///
+    /// # Errors
+    ///
+    /// [`FilesError::Shredded`] if the key was destroyed, [`FilesError::NoRecordKey`] if records have no keys.
+    pub async fn seal_with_record_key(
+        &self,
+        owner: &str,
+        text: &str,
+    ) -> Result<String, FilesError> {
+        match &self.record_keys {
+            Some(keys) => keys.seal(owner, text).await,
+            None => Err(FilesError::NoRecordKey),
+        }
+    }
+
+    /// Decrypts a text of [`Files::seal_with_record_key`].
+    ///
+    /// # Errors
+    ///
+    /// [`FilesError::Shredded`] if the key was destroyed, [`FilesError::NoRecordKey`] if it is missing.
+    pub async fn open_with_record_key(
+        &self,
+        owner: &str,
+        sealed: &str,
+    ) -> Result<String, FilesError> {
+        match &self.record_keys {
+            Some(keys) => keys.open_sealed(owner, sealed).await,
+            None => Err(FilesError::NoRecordKey),
+        }
+    }
+
+    /// Returns whether the key of a record was destroyed.
+    pub async fn is_shredded(&self, owner: &str) -> Result<bool, FilesError> {
+        let Some(keys) = &self.record_keys else {
+            return Ok(false);
+        };
+        match keys.find(owner).await {
+            Ok(_) => Ok(false),
+            Err(FilesError::Shredded) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the number of keys of records that an older master key wraps.
+    pub async fn record_keys_of_older_master(&self) -> Result<usize, FilesError> {
+        match &self.record_keys {
+            Some(keys) => keys.of_older_master().await,
+            None => Ok(0),
+        }
+    }
+
+    /// Wraps the keys of records with the current wrapping key. Returns the number of those that had another one. After
+    /// an interruption, the next call does the rest.
+    pub async fn rewrap_record_keys(&self) -> Result<usize, FilesError> {
+        match &self.record_keys {
+            Some(keys) => keys.rewrap().await,
+            None => Ok(0),
+        }
+    }
+
+    /// Starts encrypting an object: with the key of its record, or with that of all documents. None without either.
+    async fn encryption(&self, key: &str) -> Result<Option<ObjectEncryption>, FilesError> {
+        if let (Some(keys), Some(record)) = (&self.record_keys, record_of(key)) {
+            return Ok(Some(keys.encrypt(record).await?));
+        }
+        match &self.cipher {
+            // Each put has a key of its own, so the same bytes never look the same in the store.
+            Some(cipher) => Ok(Some(cipher.encrypt().await?)),
+            None => Ok(None),
+        }
+    }
+
     /// Stores bytes under their hash. If the object exists
     /// already, it is verified and counts as stored.
     pub async fn put(
@@ -500,11 +631,9 @@ impl Files {
         }
 
         let UnstoredFile { file, pieces } = unstored;
-        let stored = match &self.cipher {
+        let stored = match self.encryption(&file.key).await? {
             None => self.create(&file.key, pieces.clone()).await,
-            Some(cipher) => {
-                // Each put has a key of its own, so the same bytes never look the same in the store.
-                let mut encryption = cipher.encrypt().await?;
+            Some(mut encryption) => {
                 let mut sealed = Vec::new();
                 for piece in pieces {
                     sealed.push(encryption.update(piece)?);
@@ -621,13 +750,11 @@ impl Files {
             return Ok(file);
         }
 
+        // Before the upload begins: without a key there is none.
+        let mut encryption = self.encryption(&file.key).await?;
         let path = Path::from(file.key.as_str());
         let parts = self.written(self.store.put_multipart(&path)).await?;
         let mut writer = WriteMultipart::new_with_chunk_size(parts, PART);
-        let mut encryption = match &self.cipher {
-            Some(cipher) => Some(cipher.encrypt().await?),
-            None => None,
-        };
 
         // Streamed in small pieces, so that memory use does not depend on the document's size.
         let mut source = upload.open().await.map_err(FilesError::Spool)?;
@@ -683,7 +810,12 @@ impl Files {
     /// Opens a document; returns its plain bytes and their number according to the store.
     async fn open_object(&self, file: &StoredFile) -> Result<(Pieces, u64), FilesError> {
         let (raw, size) = self.raw(&file.key).await?;
-        cipher::decrypted(self.cipher.as_deref(), raw, size).await
+        let keys = ObjectKeys {
+            documents: self.cipher.as_deref(),
+            records: self.record_keys.as_deref(),
+            record: record_of(&file.key),
+        };
+        cipher::decrypted(keys, raw, size).await
     }
 
     /// Opens a stored object without decryption.
@@ -911,14 +1043,22 @@ impl Files {
         self.folder.as_deref()
     }
 
-    /// Tests the store with a temporary object: creates it, expects a second create to fail, reads
-    /// it and removes it.
+    /// Tests the store, and that of the keys of records, with a temporary object: creates it, expects a second create to
+    /// fail, reads it and removes it.
     ///
     /// # Errors
     ///
     /// [`FilesError::Overwrites`] for a store without create-only writes, with which two nodes
     /// could write two authoritative copies.
     pub async fn check(&self) -> Result<(), FilesError> {
+        self.probe().await?;
+        match &self.record_keys {
+            Some(keys) => keys.place().probe().await,
+            None => Ok(()),
+        }
+    }
+
+    async fn probe(&self) -> Result<(), FilesError> {
         let name = format!("{PROBES}/{}", RequestId::new());
         let path = Path::from(name.as_str());
         self.create(&name, vec![Bytes::from_static(b"probe")])
@@ -1137,6 +1277,21 @@ async fn remove_folder(folder: PathBuf) -> Result<(), FilesError> {
 /// Returns the place of an owner's files in an area.
 fn place_of(area: StorageArea, org: &OrgId, owner: &str) -> String {
     format!("{}/{:02}/{org}/{owner}", area.folder(), org.bucket())
+}
+
+/// Returns whether an owner of objects has a key of its own.
+fn is_owner(owner: &str) -> bool {
+    EnvelopeId::parse(owner).is_some() || TemplateId::parse(owner).is_some()
+}
+
+/// Returns the record or template that owns an object, which has a key of its own: a template can be the document of one
+/// record. None for objects of tapes and of the installation.
+fn record_of(key: &str) -> Option<&str> {
+    let parts: Vec<&str> = key.split('/').collect();
+    let [_area, _bucket, _org, owner, _sha256] = parts[..] else {
+        return None;
+    };
+    is_owner(owner).then_some(owner)
 }
 
 /// Builds the file's record; its key consists of area, owner and hash.

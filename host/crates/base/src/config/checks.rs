@@ -1,6 +1,7 @@
 //! Checks on settings. They run at startup, so that an operator sees a bad value then and not at
 //! the first request that needs it.
 
+use std::path::{self, Path, PathBuf};
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -8,13 +9,16 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 use url::Url;
 
-use super::{Config, ConfigError, EMBEDDED};
+use super::{Config, ConfigError, EMBEDDED, RecordKeyPlace};
 use holdfast_domain::checkpoint::is_key_name;
 use holdfast_domain::component::Slot;
 use holdfast_domain::publisher::problem_of;
 
 /// Upper limit of `bulk.concurrency`: items of bulk batches in flight at one provider.
 const MOST_AT_ONCE: usize = 1_000;
+
+/// Folders of the data folder that a backup copies or removes.
+const OF_BACKUPS: [&str; 4] = ["objects", "keys", "outbox", "backup-in-progress"];
 
 /// Least value of `console.idle`: the use of a session is noted once a minute.
 const LEAST_IDLE: Duration = Duration::from_secs(120);
@@ -68,11 +72,41 @@ impl Config {
             ));
         }
 
+        self.check_record_keys()?;
+
         for slot in Slot::ALL {
             self.check_providers(slot)?;
         }
 
         Ok(self)
+    }
+
+    /// Refuses keys of records beside what they encrypt: a backup of the objects would have the keys, too.
+    fn check_record_keys(&self) -> Result<(), ConfigError> {
+        let is_beside = match self.record_keys() {
+            None => false,
+            Some(RecordKeyPlace::Folder(folder)) => {
+                let (folder, data) = (absolute(&folder), absolute(&self.data_dir));
+                let copied = OF_BACKUPS.iter().map(|name| data.join(name));
+                let objects = self
+                    .storage_url()
+                    .and_then(|url| url.strip_prefix("file://"));
+                let mut others = copied.chain(objects.map(PathBuf::from));
+                folder == data || others.any(|other| folder.starts_with(other))
+            }
+            Some(RecordKeyPlace::Url(url)) => {
+                let objects = self.storage_url().unwrap_or_default().trim_end_matches('/');
+                !objects.is_empty() && (url == objects || url.starts_with(&format!("{objects}/")))
+            }
+        };
+
+        // A path with `..` can lead there, too.
+        let place = self.storage.record_keys.as_deref().unwrap_or_default();
+        if is_beside || place.split('/').any(|part| part == "..") {
+            let why = "must be a place of its own: backups of the documents must not have the keys";
+            return Err(ConfigError::refused("storage.record_keys", why));
+        }
+        Ok(())
     }
 
     /// Requires `https` when no trust roots are set: the connection is then the only proof of who
@@ -328,6 +362,10 @@ impl Config {
             None => Ok(()),
         }
     }
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 fn check_web_url(key: &str, url: &Url) -> Result<(), ConfigError> {

@@ -169,6 +169,11 @@ pub struct StorageSettings {
     pub encryption_key_file: Option<PathBuf>,
     /// AWS KMS key that wraps the object keys instead: its id, ARN or alias.
     pub encryption_kms_key: Option<String>,
+    /// Where the key of each record is kept: `s3://…`, `az://…`, `gs://…`, `file://…`, or a folder, below the data folder
+    /// unless its path is absolute. A record's documents are encrypted with its key; destroying the key destroys them in
+    /// every backup. The place must not keep versions, be part of a backup, or get lost: without the keys the documents
+    /// are lost. By default records have no keys of their own.
+    pub record_keys: Option<String>,
     /// Retention period of released documents (S3 Object
     /// Lock). The bucket must have Object Lock enabled.
     #[serde(deserialize_with = "optional_duration")]
@@ -179,6 +184,15 @@ pub struct StorageSettings {
     /// Whether the objects of records under a legal hold get the object store's own hold (S3 Object
     /// Lock). The bucket must have Object Lock enabled.
     pub object_lock_holds: bool,
+}
+
+/// Where the keys of records are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecordKeyPlace {
+    /// Folder on a local disk.
+    Folder(PathBuf),
+    /// URL of an object store.
+    Url(String),
 }
 
 /// The modes of S3 Object Lock.
@@ -885,6 +899,19 @@ impl Config {
     /// Returns the folder for unnamed temporary files of uploads and downloads.
     pub fn spool_folder(&self) -> PathBuf {
         self.data_dir.join("uploads-in-progress")
+    }
+
+    /// Returns where the keys of records are kept; none if records have no keys of their own.
+    pub fn record_keys(&self) -> Option<RecordKeyPlace> {
+        let place = self.storage.record_keys.as_ref()?;
+        let folder = match place.strip_prefix("file://") {
+            Some(path) => path,
+            None if place.contains("://") => return Some(RecordKeyPlace::Url(place.clone())),
+            None => place,
+        };
+
+        // An absolute path replaces the data folder.
+        Some(RecordKeyPlace::Folder(self.data_dir.join(folder)))
     }
 
     /// Returns the URL of the object store; none means the folder `objects` in the data folder.

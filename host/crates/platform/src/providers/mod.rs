@@ -81,6 +81,10 @@ impl SigningProvider {
         document: Bytes,
         fields: &[signing::Field],
     ) -> Result<signing::Template, ProviderError> {
+        if let Some(records) = &self.records {
+            records.store_documents_of(external_id);
+        }
+
         // Each call runs in a fresh instance of the plugin, which takes a lease of its own.
         let lease = self.lease.clone();
         let created = self

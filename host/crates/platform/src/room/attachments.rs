@@ -6,9 +6,9 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Room;
 use super::execute::ExecuteError;
 use super::form::{FormError, SignerTurn};
+use super::{Room, owner_of};
 use holdfast_adapters::files::{FilesError, StorageArea as FileArea};
 use holdfast_base::fair_queue::WorkOwner;
 use holdfast_components::ComponentError;
@@ -97,9 +97,10 @@ impl Room {
             Ok(kind) => kind,
             Err(why) => return Err(wrong(field, why)),
         };
+        let owner = owner_of(&form.submitter, "attached");
         let stored = self
             .files
-            .put(FileArea::Room, org, "attached", file.bytes, kind.as_str())
+            .put(FileArea::Room, org, owner, file.bytes, kind.as_str())
             .await?;
 
         let SignerTurn {

@@ -13,7 +13,7 @@ use holdfast_store::room::{self as rooms, RoomField, RoomSubmission, RoomSubmitt
 
 use super::shown::ShownDocument;
 use super::signature::{SignatureValue, component_style};
-use super::{Room, dates_in};
+use super::{Room, dates_in, owner_of};
 
 /// Reason the document could not be created.
 #[derive(Debug, thiserror::Error)]
@@ -80,7 +80,9 @@ impl Room {
             .put(
                 FileArea::Room,
                 org,
-                "signed",
+                submitters
+                    .first()
+                    .map_or("signed", |first| owner_of(first, "signed")),
                 executed.into(),
                 "application/pdf",
             )

@@ -1,7 +1,7 @@
 //! The built-in signing room: the provider for `provider_instance` `embedded`.
 //!
-//! The room has templates, submissions and submitters, and knows nothing of envelopes. The
-//! rest of the host calls it like every signing provider, through the room's own component
+//! The room has templates, submissions and submitters, and knows nothing of envelopes, except that external ids name the
+//! owners of its files. The rest of the host calls it like every signing provider, through the room's own component
 //! (`plugins/signing-embedded`), which can use the room's records (`records.rs`). The signing
 //! form calls the room directly (`form.rs`): it is the room's own user interface.
 
@@ -13,7 +13,7 @@ use holdfast_adapters::files::Files;
 use holdfast_components::ComponentRegistry;
 use holdfast_domain::clock::Clock;
 use holdfast_domain::dates::DateSettings;
-use holdfast_domain::id::OrgId;
+use holdfast_domain::id::{EnvelopeId, OrgId};
 use holdfast_domain::job::FollowSubmission;
 use holdfast_store::room::{RoomSubmission, RoomSubmitter};
 use holdfast_store::{Store, StoreError, WriteTransaction, jobs, organizations};
@@ -40,6 +40,19 @@ pub struct Room {
     pub files: Files,
     pub components: Arc<ComponentRegistry>,
     pub clock: Clock,
+}
+
+/// Returns the owner of a submission's files: the record that it was sent for, whose key then encrypts them, or `other`.
+///
+/// The external id of a submission begins with the id of its record.
+fn owner_of<'a>(submitter: &'a RoomSubmitter, other: &'a str) -> &'a str {
+    let sent_for = submitter.external_id.as_deref().unwrap_or_default();
+    let record = sent_for.split('.').next().unwrap_or_default();
+    if EnvelopeId::parse(record).is_some() {
+        record
+    } else {
+        other
+    }
 }
 
 /// Returns how an organization writes dates.

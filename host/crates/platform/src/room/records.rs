@@ -13,7 +13,7 @@ use holdfast_adapters::files::{FilesError, StorageArea as FileArea};
 use holdfast_components::room::{self as lent, Answer, RoomFailure, RoomRecords};
 use holdfast_domain::envelope::StoredFile;
 use holdfast_domain::field::{Area, FieldRules};
-use holdfast_domain::id::OrgId;
+use holdfast_domain::id::{OrgId, TemplateId};
 use holdfast_store::room::{
     self as rooms, RoomField, RoomRole, RoomSubmission, RoomSubmitter, RoomTemplate,
 };
@@ -33,6 +33,8 @@ struct PendingChanges {
     templates: BTreeMap<u64, lent::Template>,
     submissions: Vec<lent::NewSubmission>,
     archived: BTreeSet<u64>,
+    /// Owner of the documents that are stored next.
+    document_owner: Option<String>,
 }
 
 /// Why a record could not be read or stored.
@@ -76,6 +78,12 @@ impl Room {
 impl BufferedRoomRecords {
     fn pending(&self) -> MutexGuard<'_, PendingChanges> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stores the following documents as those of a template of the service, whose key encrypts them.
+    pub fn store_documents_of(&self, external_id: &str) {
+        let owner = TemplateId::parse(external_id);
+        self.pending().document_owner = owner.map(|owner| owner.as_str().to_owned());
     }
 
     /// Returns whether all changes have been written.
@@ -237,7 +245,9 @@ impl RoomRecords for BufferedRoomRecords {
 
     fn keep_document(&self, document: Bytes) -> Answer<'_, String> {
         answer(async move {
-            let (area, owner, pdf) = (FileArea::Room, "templates", "application/pdf");
+            let owner = self.pending().document_owner.clone();
+            let owner = owner.as_deref().unwrap_or("templates");
+            let (area, pdf) = (FileArea::Room, "application/pdf");
             // Stored at once and not with the rows. If the unit of work fails, the sweep removes the object.
             let file = self.room.files.put(area, &self.org, owner, document, pdf);
             let file = file.await?;

@@ -372,6 +372,11 @@ async fn file_problem(
             let detail = format!("the stored {check} is gone");
             Ok(Some(IntegrityProblem::new(check, detail)))
         }
+        // A destroyed record has no files, so this one was destroyed by other means.
+        Err(FilesError::Shredded) => {
+            let detail = format!("the stored {check} was destroyed with the record's key");
+            Ok(Some(IntegrityProblem::new(check, detail)))
+        }
         // A store that does not answer proves nothing about the file, so the check is repeated.
         Err(error) => Err(error.into()),
     }
