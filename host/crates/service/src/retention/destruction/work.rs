@@ -148,6 +148,8 @@ async fn delete_objects(core: &Core, envelope: &Envelope) -> Result<(), ServiceE
     core.files.delete_of(org, envelope.id.as_str()).await?;
     for document in documents {
         core.files.delete_of(org, document.as_str()).await?;
+        // Now, because the rows that name it go before the key of the record.
+        core.files.destroy_record_key(document.as_str()).await?;
     }
     for key in room {
         core.files.delete(&key).await?;
