@@ -796,6 +796,7 @@ mod tests {
             details,
             previous_hash: String::new(),
             hash: "ab".into(),
+            withheld: false,
         }
     }
 

@@ -297,7 +297,7 @@ mod tests {
         for action in ["signer.completed", "download_link.issued"] {
             let withheld = LedgerEntry {
                 withheld: true,
-                ..entry(action, Value::Null)
+                ..entry(action, serde_json::Value::Null)
             };
             let said = in_words(Texts::default(), &withheld);
             let words = format!("The details of this entry were destroyed: {action}");
