@@ -541,8 +541,8 @@ mod tests {
     #[tokio::test]
     async fn sealing_fits_the_schema_and_leaves_no_table() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::connect(&format!("sqlite://{}/test.db", folder.path().display()));
-        let store = store.await.unwrap();
+        let url = format!("sqlite://{}/test.db", folder.path().display());
+        let store = Store::connect(&url).await.unwrap();
         store.migrate().await.unwrap();
         prepare(&store).await.unwrap();
 
