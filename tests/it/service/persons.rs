@@ -264,8 +264,8 @@ async fn what_a_duty_keeps_is_refused_by_name(change: impl FnOnce(&mut Config)) 
     assert_eq!(read["refused"], done["refused"]);
 
     // The id stays, and gets nothing new.
-    let read = app.web(Method::GET, &format!("/customers/{person}"), Value::Null);
-    let read = read.await;
+    let path = format!("/customers/{person}");
+    let read = app.web(Method::GET, &path, Value::Null).await;
     assert_eq!(read.status, 410, "{}", read.text());
     assert_eq!(read.json()["code"], "customer_erased");
     let export = format!("/partner/customers/{person}/export");

@@ -391,8 +391,9 @@ async fn the_party_that_controls_a_record_consents() {
     let stranger = app.token_at(&other, "sam@other.example", "owner");
     let answer = app.get_with_bearer(&stranger, &certificate).await;
     assert_eq!(answer.status, 404, "{}", answer.text());
-    let record = app.get_as(&lender.key, &format!("/partner/control/records/{id}"));
-    assert_eq!(record.await.data(200)["destruction"], "destroyed");
+    let path = format!("/partner/control/records/{id}");
+    let record = app.get_as(&lender.key, &path).await.data(200);
+    assert_eq!(record["destruction"], "destroyed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
