@@ -142,7 +142,16 @@ fn indexed(table: &RecordTable) -> String {
         (Some(way), _) => format!("bucket, {}", way.column),
         (None, "room_submitter") => "bucket, external_id".to_owned(),
         (None, "template") => "bucket, owner_id".to_owned(),
-        (None, _) => table.key.to_owned(),
+        (None, _) => column_of(table).to_owned(),
+    }
+}
+
+/// Returns the column with the record of a row. Rows of a batch are found by it alone: a copy has no more of them.
+fn column_of(table: &RecordTable) -> &'static str {
+    if table.table == "bulk_item" {
+        "envelope_id"
+    } else {
+        table.key
     }
 }
 
@@ -173,7 +182,7 @@ fn finding(table: &RecordTable) -> String {
             "insert or ignore into sealing_row (name, record, number)
              select '{name}', sealing.record, own.rowid from sealing
              cross join {name} own on own.{} = sealing.record",
-            table.key
+            column_of(table)
         ),
     }
 }
@@ -530,7 +539,7 @@ mod tests {
         let mut found = Vec::new();
         for table in tables() {
             let (name, other) = (table.table, way_to(table).map(|way| way.other));
-            if table.key.contains(' ') && other.is_none() {
+            if column_of(table).contains(' ') && other.is_none() {
                 assert!(["room_submitter", "template"].contains(&name), "{name}");
             }
             assert!(other.is_none_or(|other| found.contains(&other)), "{name}");
