@@ -277,6 +277,8 @@ async fn a_destroyed_key_destroys_what_a_backup_has_of_the_record() {
     let swept = with_record_keys(app.data.path(), &["vault", "sweep"]);
     let problems = swept["with_problems"].to_string();
     assert!(problems.contains(&destroyed), "{swept}");
+    let why = "was destroyed with the record's key";
+    assert!(problems.contains(why), "{swept}");
 
     let elsewhere = at.path().join("elsewhere");
     let keys = elsewhere.join("record-keys");

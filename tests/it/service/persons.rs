@@ -81,6 +81,13 @@ fn refused<'v>(view: &'v Value, id: &str) -> &'v Value {
     found.unwrap_or_else(|| panic!("{id} in {view}"))
 }
 
+#[track_caller]
+fn says(page: &str, sentences: &[&str]) {
+    for sentence in sentences {
+        assert!(page.contains(sentence), "{sentence}: {page}");
+    }
+}
+
 /// Downloads the export of a customer, and returns its files.
 async fn exported(app: &TestApp, customer: &str) -> Vec<(String, Vec<u8>)> {
     let path = format!("/partner/customers/{customer}/export");
@@ -434,29 +441,71 @@ async fn the_console_erases_a_person_by_two_people() {
     let envelope = app.get(&format!("/partner/envelopes/{signed}")).await;
     let envelope = envelope.data(200);
     let person = envelope["customer_id"].as_str().unwrap();
+    sent(&app).await;
+    let held = id_of(&sent(&app).await);
+    place(&app, "envelope", Some(&held)).await;
+    let filing = format!("/partner/customers/{person}/documents");
+    let filed = app.upload(&filing, "application/pdf", CONTRACT, &[]).await;
+    filed.data(201);
+    let schedules = json!({ "schedules": [
+        { "name": "Filed", "kind": "paper", "event": "created", "keep_months": 84 },
+    ] });
+    let path = "/partner/retention-schedules";
+    app.put(path, schedules).await.data(200);
     let ada = Session::of(&app, "ada@oak.example", "owner").await;
     let ben = Session::of(&app, "ben@oak.example", "compliance").await;
+    let other = customer(&app, "Ann Buyer", "buyer@example.com").await;
 
     let customer = format!("/console/customers/{person}");
     let page = ada.get(&app, &customer).await.text();
     assert!(page.contains(&format!("{customer}/erasure")), "{page}");
+    let card = [
+        "Data of this person",
+        "Values of other people are left out.",
+        "Erase this person’s data",
+    ];
+    says(&page, &card);
     let zip = ada.post(&app, &format!("{customer}/export"), "").await;
     assert_eq!(zip.headers["content-type"], "application/zip");
     let page = ada.get(&app, &format!("{customer}/erasure")).await.text();
-    assert!(page.contains("can be enforced"), "{page}");
+    let before = [
+        "An erasure takes two people and cannot be undone.",
+        "Nobody has asked for an erasure.",
+        "Ask for the erasure",
+        "Is kept, and why",
+        "A signed contract that can be enforced, and no schedule ends it",
+        "It can still be signed: void it first",
+        "A legal hold is in force",
+        "A retention schedule keeps it",
+    ];
+    says(&page, &before);
 
     let request = format!("{customer}/erasure/request");
     assert_eq!(ada.post(&app, &request, "").await.status, 303);
+    let page = ada.get(&app, &format!("{customer}/erasure")).await.text();
+    says(&page, &["Waits for the approval of another person"]);
     let approve = format!("{customer}/erasure/approve");
     let own = ada.post(&app, &approve, "sure=yes").await;
     assert_eq!(own.status, 409, "{}", own.text());
+    let sure = ben.post(&app, &approve, "").await.text();
+    let consequence = "These data are deleted for good, in all copies that we hold.";
+    says(&sure, &[consequence]);
     let done = ben.post(&app, &approve, "sure=yes").await;
     assert_eq!(done.status, 303, "{}", done.text());
 
     let read = ada.get(&app, &customer).await;
     assert_eq!(read.headers["location"], format!("{customer}/erasure"));
     let page = ada.get(&app, &format!("{customer}/erasure")).await.text();
-    assert!(page.contains("Erased in part"), "{page}");
+    let after = [
+        "Erased in part",
+        "Approved by",
+        "Erase what is no longer kept",
+    ];
+    says(&page, &after);
+
+    let other = format!("/console/customers/{other}/erasure");
+    let page = ada.get(&app, &other).await.text();
+    says(&page, &["No duty keeps anything."]);
 }
 
 /// Returns the files below the data folder in which a text stands, in any case.

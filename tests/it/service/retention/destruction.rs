@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 
 use super::holds::{lift, place};
 use super::{in_days, inserted, pay_off, schedule, set};
+use crate::http::console::Session;
 use crate::service::control::controlled;
-use crate::support::{TestApp, TestResponse, envelope_body, files_below, form, postgres};
+use crate::support::{TestApp, TestResponse, envelope_body, files_below, form, pdf, postgres};
 
 const ADA: &str = "ada@oak.example";
 pub const BEN: &str = "ben@oak.example";
@@ -55,6 +56,14 @@ fn refused(answer: &TestResponse, code: &str) -> Value {
     assert_eq!(answer.status, 409, "{}", answer.text());
     assert_eq!(answer.json()["code"], code, "{}", answer.text());
     answer.json()["details"].clone()
+}
+
+#[track_caller]
+fn says(page: &TestResponse, sentences: &[&str]) {
+    let text = page.text();
+    for sentence in sentences {
+        assert!(text.contains(sentence), "{sentence}: {text}");
+    }
 }
 
 /// Waits until the records of a request are in a state.
@@ -222,6 +231,65 @@ async fn a_destruction_takes_two_people() {
         assert!(audit.contains(&format!("destruction.{action}")), "{action}");
     }
     app.events_fit_their_schemas(1).await;
+}
+
+/// The page leads from the request to the certificate. The steps towards what cannot be undone ask first.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_console_destroys_a_record_by_two_people() {
+    const LIST: &str = "/console/destructions";
+    let app = TestApp::start().await;
+    let id = inserted(&app, EnvelopeStatus::Declined).await;
+    let ada = Session::of(&app, ADA, "compliance").await;
+    let ben = Session::of(&app, BEN, "compliance").await;
+    let offered = [
+        "One person asks for the destruction of records, another one authorizes it",
+        "No destruction was requested.",
+        "Take all records that are due",
+        "Ids of the envelopes, one on each line",
+        "Certificates made out to",
+    ];
+    says(&ada.get(&app, LIST).await, &offered);
+
+    let unknown = "envelope_ids=env_01&reason=Over";
+    let unknown = ada.post(&app, LIST, unknown).await;
+    assert_eq!(unknown.status, 422, "{}", unknown.text());
+    says(&unknown, &["There is no such envelope."]);
+
+    let form = format!("envelope_ids={id}&reason=Over&certificate_recipient=Ohio");
+    let asked = ada.post(&app, LIST, &form).await;
+    assert_eq!(asked.status, 303, "{}", asked.text());
+    let page = ben.get(&app, LIST).await;
+    says(&page, &["requested", "Certificates made out to Ohio"]);
+    let text = page.text();
+    let (_, rest) = text.split_once(&format!("{LIST}/")).unwrap();
+    let (request, _) = rest.split_once("/authorize").unwrap();
+
+    let authorize = format!("{LIST}/{request}/authorize");
+    let sure = ben.post(&app, &authorize, "").await;
+    let consequence = "Another person can then destroy these records. Nothing is deleted yet.";
+    says(&sure, &[consequence]);
+    let done = ben.post(&app, &authorize, "sure=yes").await;
+    assert_eq!(done.status, 303, "{}", done.text());
+    let authorized = ada.get(&app, LIST).await;
+    says(&authorized, &["authorized", "Take the authorization back"]);
+
+    let carry_out = format!("{LIST}/{request}/carry-out");
+    let sure = ada.post(&app, &carry_out, "").await;
+    let consequence = "Documents, answers and personal data of these records are deleted for good.";
+    says(&sure, &[consequence]);
+    let done = ada.post(&app, &carry_out, "sure=yes").await;
+    assert_eq!(done.status, 303, "{}", done.text());
+    wait_until(&app, request, "destroyed").await;
+    let destroyed = ada.get(&app, LIST).await;
+    says(&destroyed, &[">destroyed<", "Certificate of destruction"]);
+    let gone = "This record was destroyed. Its ledger and the certificate are left.";
+    let envelope = format!("/console/envelopes/{id}");
+    says(&ada.get(&app, &envelope).await, &[gone]);
+
+    // While the job is at work.
+    app.execute("update envelope set destruction = 'destroying'")
+        .await;
+    says(&ada.get(&app, LIST).await, &["being destroyed"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -422,8 +490,12 @@ async fn a_certificate_is_what_the_ledger_has() {
         assert!(!issued.to_string().contains(personal), "{issued:#}");
     }
 
-    let pdf = app.get(&format!("{path}&format=pdf")).await;
-    assert!(pdf.bytes.starts_with(b"%PDF-"), "{}", pdf.status);
+    let sheet = app.get(&format!("{path}&format=pdf")).await;
+    assert!(sheet.bytes.starts_with(b"%PDF-"), "{}", sheet.status);
+    let text = pdf::text(&sheet.bytes);
+    for heading in ["Certificate of destruction", "Destroyed files"] {
+        assert!(text.contains(heading), "{heading}: {text}");
+    }
     let unknown = format!("/partner/destructions/{request}/certificate?envelope_id=env_01");
     assert_eq!(app.get(&unknown).await.status, 422);
 }

@@ -181,6 +181,8 @@ async fn the_verification_page_is_shown_to_holders_of_its_address_only() {
     let (start, code) = path.rsplit_once('/').unwrap();
     let first = if code.starts_with('0') { "1" } else { "0" };
     let guess = format!("{start}/{first}{}", &code[1..]);
+    let unknown = open(&app, &guess).await.text();
+    assert!(unknown.contains("There is no such record"), "{unknown}");
     for wrong in [guess, format!("{start}/"), path.replace(&id, "env_1")] {
         let wrong = open(&app, &wrong).await;
         assert_eq!(wrong.status, 404, "{}", wrong.text());

@@ -783,7 +783,7 @@ mod tests {
     use super::*;
     use holdfast_domain::component::ComponentIdentity;
     use holdfast_domain::envelope::EnvelopeKind;
-    use holdfast_domain::id::{CustomerId, OrgId};
+    use holdfast_domain::id::{CustomerId, DestructionId, EnvelopeId, OrgId};
 
     const SIGNED_AT: &str = "2026-11-21T09:36:12.000Z";
 
@@ -1129,6 +1129,68 @@ mod tests {
             certificate_json: "{}".into(),
             attributes: Vec::new(),
         }
+    }
+
+    #[test]
+    fn a_certificate_of_destruction_names_acts_files_and_proof() {
+        let (dealer, bank) = (OrgId::new(), OrgId::new());
+        let certificate = json!({
+            "certificate_type": "holdfast_destruction_certificate",
+            "certificate_version": "1.0",
+            "issuer": "Maple",
+            "installation": { "origin": "maple.example", "public_key": "key", "url": "https://maple.example" },
+            "made_out_to": "Ohio",
+            "record": {
+                "envelope_id": EnvelopeId::new(), "organization_id": dealer, "controller_id": bank,
+                "kind": "esign", "status": "vaulted", "created_at": SIGNED_AT,
+                "hash_algorithm": "SHA-256", "document_hash": "ab",
+            },
+            "cause": { "destruction_id": DestructionId::new() },
+            "acts": [
+                { "act": "requested", "organization_id": dealer, "by": "key:key_1", "at": SIGNED_AT },
+                {
+                    "act": "consented", "organization_id": bank, "by": "user:usr_1",
+                    "role": "compliance", "at": SIGNED_AT,
+                },
+                { "act": "erased", "organization_id": dealer, "by": "user:usr_2", "at": SIGNED_AT },
+            ],
+            "destroyed": { "authoritative": ["ab"] },
+            "ledger": { "sequence": 9, "hash": "cd" },
+            "destroyed_at": SIGNED_AT,
+        });
+        let certificate: DestructionCertificate =
+            serde_json::from_str(&certificate.to_string()).unwrap();
+        let wording = RecordWording::default();
+        let writer = RecordWriter::new(&wording);
+        let sheet = writer.destruction_sheet(&certificate, "ef", "{}".into());
+
+        let subject = "What was destroyed, by whose acts, and when";
+        assert_eq!(sheet.file_subject, subject);
+        let [about, acts, files, proof] = &sheet.sections[..] else {
+            panic!("{} sections", sheet.sections.len());
+        };
+        let fact = |label: &str, value: &str| (label.to_owned(), value.to_owned());
+        let recipient = fact("Certificates made out to", "Ohio");
+        assert!(about.facts.contains(&recipient), "{:?}", about.facts);
+        let behind_time = acts.rows.iter().map(|row| row.cells[1..].join(": "));
+        let expected = [
+            format!("requested: key:key_1 ({dealer})"),
+            format!("consented: user:usr_1 ({bank}, compliance)"),
+            format!("erased with the data of a person: user:usr_2 ({dealer})"),
+        ];
+        assert_eq!(behind_time.collect::<Vec<_>>(), expected);
+
+        assert_eq!(files.heading, "Destroyed files");
+        assert_eq!(files.rows[0].cells, ["authoritative", "ab (SHA-256)"]);
+        let expected = [
+            fact("Ledger before the destruction", "cd"),
+            fact("Entry of the destruction", "ef"),
+        ];
+        assert_eq!(proof.facts, expected);
+        let note = "The ledger of the record has the SHA-256 of this certificate";
+        assert!(proof.note.starts_with(note), "{}", proof.note);
+        let about = "Certificate with its proof (JSON)";
+        assert_eq!(sheet.certificate_about, about);
     }
 
     #[test]
