@@ -292,6 +292,21 @@ async fn a_hold_before_the_job_keeps_the_record_whole() {
     assert_eq!(view["envelope_name"], "Made");
 }
 
+/// The job of an earlier request has the same key.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_failed_for_good_is_replaced_by_that_of_another_request() {
+    let app = TestApp::start().await;
+    let id = inserted(&app, EnvelopeStatus::Declined).await;
+    let failed = "insert into job (bucket, job_id, org_id, kind, dedup_key, payload, state, run_at, attempts,
+             lease_epoch, created_at)
+         select bucket, 'job_01jdk7m3e8f4x9s2w5v6b0c1dc', org_id, 'record.destroy', envelope_id, '{}', 'failed',
+             created_at, 1, 1, created_at
+         from envelope where envelope_id = $1";
+    app.change(failed, &id).await;
+    destroy(&app, &id).await;
+    assert_eq!(app.count("job where state = 'failed'").await, 0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn only_final_records_that_no_schedule_keeps_are_destroyed() {
     let app = TestApp::start().await;

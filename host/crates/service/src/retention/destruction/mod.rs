@@ -464,7 +464,8 @@ async fn check_all(
     Ok(())
 }
 
-/// Queues the destruction of each record.
+/// Queues the destruction of each record, in place of a job of an earlier request: one that failed for good, or that is about
+/// to end.
 async fn queue(
     tx: &mut WriteTransaction,
     id: &DestructionId,
@@ -476,7 +477,9 @@ async fn queue(
             envelope: record.envelope.clone(),
             cause: DestructionCause::Destruction(id.clone()),
         };
-        jobs::insert(tx, &record.org, &job, Some(record.envelope.as_str()), now).await?;
+        let key = record.envelope.as_str();
+        jobs::remove::<DestroyRecord>(tx, &record.org, key).await?;
+        jobs::insert(tx, &record.org, &job, Some(key), now).await?;
     }
     Ok(())
 }

@@ -120,6 +120,7 @@ fn refusal(error: &ServiceError) -> Option<DestructionRefusal> {
             (problem.code, problem.message)
         }
         ServiceError::Conflict(message) => (None, message.clone()),
+        ServiceError::NotFound(what) => (None, format!("{what} not found")),
         _ => return None,
     };
     Some(DestructionRefusal {
