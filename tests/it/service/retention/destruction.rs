@@ -9,10 +9,11 @@ use holdfast::config::Config;
 use holdfast::domain::envelope::EnvelopeStatus;
 use holdfast::domain::hash::canonical_sha256;
 use holdfast::domain::organization::OrgSettings;
+use holdfast::store::envelopes;
 use serde_json::{Value, json};
 
 use super::holds::{lift, place};
-use super::{in_days, inserted, pay_off, schedule, set};
+use super::{in_days, inserted, made, pay_off, schedule, set};
 use crate::service::control::controlled;
 use crate::support::{TestApp, TestResponse, envelope_body, files_below, form, postgres};
 
@@ -365,6 +366,37 @@ async fn all_due_records_are_requested_at_once() {
         let answer = ask(&later, wrong.clone()).await;
         assert_eq!(answer.status, 422, "{wrong}: {}", answer.text());
     }
+}
+
+/// A record of another request is no part of the next one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_takes_the_thousand_oldest_due_records() {
+    let app = TestApp::start().await;
+    let mut tx = app.store.begin().await.unwrap();
+    for _ in 0..1_001 {
+        let envelope = made(&app, EnvelopeStatus::Declined);
+        envelopes::insert(&mut tx, &envelope).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    let proposed = "insert into retention_proposal (bucket, envelope_id, org_id, schedule, event, event_date,
+             destroy_after, proposed_at)
+         select bucket, envelope_id, org_id, 'Declined', 'declined', '2026-01-01', '2026-02-01', created_at
+         from envelope";
+    app.execute(proposed).await;
+
+    let due = json!({ "due": true, "reason": "Their time is over." });
+    let first = ask(&app, due.clone()).await.data(201);
+    assert_eq!(first["more"], true);
+    let taken = first["records"].as_array().unwrap();
+    assert_eq!(taken.len(), 1_000);
+    let last = ask(&app, due.clone()).await.data(201);
+    assert_eq!(last["more"], false);
+    let left = last["records"].as_array().unwrap();
+    assert_eq!(left.len(), 1);
+    // Ids sort by age.
+    let newest = taken.last().unwrap()["envelope_id"].as_str();
+    assert!(newest < left[0]["envelope_id"].as_str());
+    refused(&ask(&app, due).await, "nothing_due");
 }
 
 #[tokio::test(flavor = "multi_thread")]
