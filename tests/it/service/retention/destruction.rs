@@ -475,6 +475,26 @@ async fn a_certificate_is_what_the_ledger_has() {
     assert_eq!(app.get(&unknown).await.status, 422);
 }
 
+/// Requests wait in memory, also while the record is destroyed.
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_are_stored_after_the_destruction_have_no_bodies() {
+    let app = TestApp::start().await;
+    let id = signed(&app).await;
+    destroy(&app, &id).await;
+    app.get(&format!("/partner/envelopes/{id}")).await.data(200);
+
+    // The list stores what waits.
+    let developer = app.person("dev@oak.example", "developer");
+    let path = format!("/request-log?envelope_id={id}");
+    let logged = app.get_with_bearer(&developer, &path).await.data(200);
+    let logged = logged.as_array().unwrap();
+    assert!(!logged.is_empty());
+    for request in logged {
+        assert_eq!(request["request"], Value::Null, "{request}");
+        assert_eq!(request["answer"], Value::Null, "{request}");
+    }
+}
+
 /// The block commits to a decision by its digests, so an export of before and after has the same leaves.
 #[tokio::test(flavor = "multi_thread")]
 async fn decisions_of_a_destroyed_record_keep_their_digests() {
