@@ -153,6 +153,7 @@ fn kept(texts: Texts, refused: &RefusedPart) -> Markup {
         ErasureRefusal::OpenEnvelope => "erasure-open",
         ErasureRefusal::RetentionRunning => "erasure-retention",
         ErasureRefusal::AuthoritativeRecord => "erasure-authoritative",
+        ErasureRefusal::OtherPeople => "erasure-other-people",
     };
     html! {
         (part(texts, &refused.part))
