@@ -296,6 +296,13 @@ async fn a_destroyed_key_destroys_what_a_backup_has_of_the_record() {
     assert_eq!(report["valid"], true, "{report:#}");
     let swept = with_record_keys(&elsewhere, &["vault", "sweep"]);
     assert_eq!(swept["with_problems"], serde_json::json!([]), "{swept}");
+
+    // The certificate, if there was one, is not in the backup.
+    let report = with_record_keys(&elsewhere, &["verify", &destroyed]);
+    assert_eq!(report["verdict"], "DESTROYED", "{report}");
+    assert_eq!(report["certificate"], Value::Null, "{report}");
+    let message = report["message"].as_str().unwrap();
+    assert!(message.contains("before this database was restored"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -475,6 +475,27 @@ async fn a_certificate_is_what_the_ledger_has() {
     assert_eq!(app.get(&unknown).await.status, 422);
 }
 
+/// So it is after the restore of a backup from before the destruction.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_destroyed_record_without_a_certificate_says_where_it_is() {
+    let app = TestApp::start().await;
+    let id = inserted(&app, EnvelopeStatus::Declined).await;
+    let request = destroy(&app, &id).await;
+    app.empty("destroyed_record").await;
+
+    for format in ["json", "pdf"] {
+        let query = format!("certificate?envelope_id={id}&format={format}");
+        let path = format!("/partner/destructions/{request}/{query}");
+        refused(&app.get(&path).await, "certificate_not_restored");
+    }
+    let read = app.get(&format!("/partner/envelopes/{id}/signers")).await;
+    assert_eq!(read.status, 410, "{}", read.text());
+    let view = app.get(&format!("/partner/envelopes/{id}")).await.data(200);
+    assert_eq!(view["destruction"], "destroyed");
+    let body = json!({ "envelope_ids": [&id], "reason": "Its time is over." });
+    assert_eq!(ask(&app, body).await.status, 410);
+}
+
 /// Requests wait in memory, also while the record is destroyed.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_that_are_stored_after_the_destruction_have_no_bodies() {
