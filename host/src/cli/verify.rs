@@ -124,7 +124,8 @@ async fn verify_destroyed(
 fn destroyed_again(id: &str, entries: &[LedgerEntry]) -> Result<Value, Failure> {
     let mut newest = entries.iter().rev();
     let entry = newest.find(|entry| entry.action == DESTROYED);
-    let entry = entry.ok_or_else(|| format!("the ledger of {id} has no entry of its destruction"))?;
+    let entry =
+        entry.ok_or_else(|| format!("the ledger of {id} has no entry of its destruction"))?;
     Ok(json!({
         "verdict": "DESTROYED", "envelope_id": id, "destroyed_at": entry.at, "is_complete": true,
         "entries": entries.len(), "certificate": null, "message": certificate::NOT_RESTORED,
