@@ -44,8 +44,8 @@ use holdfast_domain::id::{EnvelopeId, OrgId, RequestId, TemplateId};
 use aws::AwsClient;
 use cipher::{ObjectCipher, ObjectEncryption, ObjectKeys};
 pub use copies::StoredObject;
-pub use record_keys::WalkedRecordKeys;
 use record_keys::RecordKeys;
+pub use record_keys::WalkedRecordKeys;
 pub use spool::{SpoolWriter, SpooledFile};
 pub use transfers::{OpenTransfers, TransferShare};
 
