@@ -1953,6 +1953,7 @@ erasure-other-party = تتحكم مؤسسة أخرى في السجل أو عُر
 erasure-open = لا يزال قابلًا للتوقيع: ألغِه أولًا
 erasure-retention = تحفظه مدة احتفاظ
 erasure-authoritative = عقد موقّع قابل للتنفيذ لا تنهيه أي مدة
+erasure-other-people = فتحه شخص آخر أو وقّعه أو رفضه
 sure-erasure = تُحذف هذه البيانات نهائيًا من كل النسخ التي نحتفظ بها. لا يبقى إلا المعرّفات والبصمات والأوقات.
 menu-work = العمل
 menu-records = السجلات

@@ -1924,6 +1924,7 @@ erasure-other-party = Eine andere Organisation kontrolliert das Dokument, bekam 
 erasure-open = Er kann noch unterschrieben werden: erst stornieren
 erasure-retention = Eine Aufbewahrungsfrist bewahrt ihn
 erasure-authoritative = Ein unterschriebener, durchsetzbarer Vertrag, den keine Frist beendet
+erasure-other-people = Eine andere Person hat ihn geöffnet, unterschrieben oder abgelehnt
 sure-erasure = Diese Daten werden endgültig gelöscht, in allen Kopien, die wir haben. Nur Ids, Prüfsummen und Zeiten bleiben.
 menu-work = Arbeit
 menu-records = Dokumente

@@ -1931,6 +1931,7 @@ erasure-other-party = Another organization controls the record, was offered it, 
 erasure-open = It can still be signed: void it first
 erasure-retention = A retention schedule keeps it
 erasure-authoritative = A signed contract that can be enforced, and no schedule ends it
+erasure-other-people = Another person opened, signed or declined it
 sure-erasure = These data are deleted for good, in all copies that we hold. Only ids, hashes and times stay.
 menu-work = Work
 menu-records = Records

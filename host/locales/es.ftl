@@ -1924,6 +1924,7 @@ erasure-other-party = Otra organización controla el registro, lo tiene ofrecido
 erasure-open = Todavía puede firmarse: anúlelo antes
 erasure-retention = Un plazo de conservación lo mantiene
 erasure-authoritative = Un contrato firmado y exigible que ningún plazo termina
+erasure-other-people = Otra persona lo abrió, lo firmó o lo rechazó
 sure-erasure = Estos datos se borran para siempre, en todas las copias que tenemos. Solo quedan ids, hashes y fechas.
 menu-work = Trabajo
 menu-records = Registros

@@ -1924,6 +1924,7 @@ erasure-other-party = Une autre organisation contrôle le document, se l’est v
 erasure-open = Elle peut encore être signée : annulez-la d’abord
 erasure-retention = Un délai de conservation la maintient
 erasure-authoritative = Un contrat signé et exécutoire qu’aucun délai ne termine
+erasure-other-people = Une autre personne l’a ouverte, signée ou refusée
 sure-erasure = Ces données sont effacées définitivement, dans toutes les copies que nous détenons. Seuls restent les identifiants, empreintes et dates.
 menu-work = Travail
 menu-records = Documents conservés

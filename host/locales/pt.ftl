@@ -1924,6 +1924,7 @@ erasure-other-party = Outra organização controla o registro, recebeu-o como of
 erasure-open = Ainda pode ser assinado: anule-o antes
 erasure-retention = Um prazo de conservação o mantém
 erasure-authoritative = Um contrato assinado e exigível que nenhum prazo termina
+erasure-other-people = Outra pessoa o abriu, assinou ou recusou
 sure-erasure = Estes dados são apagados para sempre, em todas as cópias que temos. Ficam apenas ids, hashes e datas.
 menu-work = Trabalho
 menu-records = Registros

@@ -1899,6 +1899,7 @@ erasure-other-party = 另一组织控制该记录、收到其转让提议或对�
 erasure-open = 仍可签署：请先作废
 erasure-retention = 保存期限尚未结束
 erasure-authoritative = 已签署且可执行的合同，没有期限使其结束
+erasure-other-people = 另一人已打开、签署或拒绝
 sure-erasure = 这些数据将从我们持有的所有副本中永久删除。只保留编号、哈希值和时间。
 menu-work = 工作
 menu-records = 记录

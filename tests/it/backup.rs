@@ -298,6 +298,13 @@ async fn a_destroyed_key_destroys_what_a_backup_has_of_the_record() {
     assert_eq!(report["valid"], true, "{report:#}");
     let swept = with_record_keys(&elsewhere, &["vault", "sweep"]);
     assert_eq!(swept["with_problems"], serde_json::json!([]), "{swept}");
+
+    // The certificate, if there was one, is not in the backup.
+    let report = with_record_keys(&elsewhere, &["verify", &destroyed]);
+    assert_eq!(report["verdict"], "DESTROYED", "{report}");
+    assert_eq!(report["certificate"], Value::Null, "{report}");
+    let message = report["message"].as_str().unwrap();
+    assert!(message.contains("before this database was restored"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -331,6 +338,29 @@ async fn a_sealed_backup_is_not_restored_without_its_keys() {
         said(&output)
     );
     assert!(!elsewhere.join("holdfast.db").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_key_of_a_record_is_named_when_keys_are_replaced() {
+    let settings = |config: &mut Config| config.storage.record_keys = Some("record-keys".into());
+    let app = TestApp::with(settings, OrgSettings::default()).await;
+    let (damaged, whole) = (app.vaulted_envelope().await, app.vaulted_envelope().await);
+    let place = app.data.path().join("record-keys");
+    let before = std::fs::read(place.join(&whole)).unwrap();
+    std::fs::write(place.join(&damaged), "master damaged").unwrap();
+
+    for act in ["rotate", "reseal"] {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_holdfast"))
+            .env("HOLDFAST_DATA_DIR", app.data.path())
+            .env("HOLDFAST_STORAGE__RECORD_KEYS", "record-keys")
+            .args(["--json", "keys", act])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(1), "{act}: {}", said(&output));
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["damaged_keys"], serde_json::json!([damaged]));
+    }
+    assert_ne!(std::fs::read(place.join(&whole)).unwrap(), before);
 }
 
 /// The keys of records are wrapped by the newest master key, which is in no older backup.

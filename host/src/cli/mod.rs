@@ -270,7 +270,7 @@ async fn run(
         CliCommand::Token(command) => tokens::run(command, &config, output).await?,
         CliCommand::User(command) => users::run(command, config, output).await?,
         CliCommand::Mail(command) => mail::run(command, config, output).await?,
-        CliCommand::Keys(command) => rotation::run(command, &config, output).await?,
+        CliCommand::Keys(command) => return rotation::run(command, &config, output).await,
         CliCommand::Verify(verify) => return verify::run(verify, config, output).await,
         CliCommand::Tape(command) => return tape::run(command, &config, output).await,
         CliCommand::Vault(command) => return vault::run(command, config, output).await,

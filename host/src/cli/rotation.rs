@@ -1,12 +1,14 @@
 //! `holdfast keys`: the keys of the installation.
 
+use std::process::ExitCode;
+
 use clap::Subcommand;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Failure;
 use super::output::CommandOutput;
 use crate::start;
-use holdfast_adapters::files::Files;
+use holdfast_adapters::files::{Files, WalkedRecordKeys};
 use holdfast_base::config::Config;
 use holdfast_base::keys;
 use holdfast_domain::checkpoint::CheckpointSigner;
@@ -37,7 +39,7 @@ pub async fn run(
     command: KeyRotationCommand,
     config: &Config,
     output: &CommandOutput,
-) -> Result<(), Failure> {
+) -> Result<ExitCode, Failure> {
     match command {
         KeyRotationCommand::Prepare => {
             keys::prepare(&config.data_dir)?;
@@ -45,7 +47,7 @@ pub async fn run(
                         node and restart them, then rotate";
             output.one(&json!({ "prepared": true }), text);
         }
-        KeyRotationCommand::Rotate { log: false } => rotate(config, output).await?,
+        KeyRotationCommand::Rotate { log: false } => return rotate(config, output).await,
         KeyRotationCommand::Rotate { log: true } => rotate_log(config, output).await?,
         KeyRotationCommand::Reseal => {
             let store = start::open_store(config).await?;
@@ -53,17 +55,36 @@ pub async fn run(
                 .cipher()
                 .ok_or("the keys cannot be used")?;
             // The next rotation forgets the previous key, so data that still needs it would be lost.
-            let mut resealed = reencryption::reencrypt(&store, &cipher).await?;
-            if let Some(files) = record_keys(config)? {
-                resealed += files.rewrap_record_keys().await?;
-            }
+            let secrets = reencryption::reencrypt(&store, &cipher).await?;
+            let records = match record_keys(config)? {
+                Some(files) => files.rewrap_record_keys().await?,
+                None => WalkedRecordKeys::default(),
+            };
 
+            let resealed = secrets + records.count;
             let text = format!("{resealed} secrets were sealed with the current key");
-            output.one(&json!({ "resealed": resealed }), &text);
+            let shown = json!({ "resealed": resealed, "damaged_keys": records.damaged });
+            return Ok(done(output, &shown, &text, &records.damaged));
         }
     }
 
-    Ok(())
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows what a command has done, and the records whose keys it had to leave. They make its exit status.
+fn done(output: &CommandOutput, shown: &Value, text: &str, damaged: &[String]) -> ExitCode {
+    if damaged.is_empty() {
+        output.one(shown, text);
+        return ExitCode::SUCCESS;
+    }
+
+    let damaged = damaged.join(", ");
+    let text = format!(
+        "{text}\nthe keys of these records do not open with any key of this installation; put their files in \
+         storage.record_keys back from a copy: {damaged}"
+    );
+    output.one(shown, &text);
+    ExitCode::FAILURE
 }
 
 /// Opens the store with the keys of records, if they are configured.
@@ -72,17 +93,17 @@ fn record_keys(config: &Config) -> Result<Option<Files>, Failure> {
     Ok(configured.map(|_| start::open_files(config)).transpose()?)
 }
 
-async fn rotate(config: &Config, output: &CommandOutput) -> Result<(), Failure> {
+async fn rotate(config: &Config, output: &CommandOutput) -> Result<ExitCode, Failure> {
     let store = start::open_store(config).await?;
     let cipher = start::keys(config)?
         .cipher()
         .ok_or("the keys cannot be used")?;
     // Only two master keys are kept, and this rotation replaces the older one.
-    let mut older = reencryption::count(&store, &cipher).await?;
-    if let Some(files) = record_keys(config)? {
-        older += files.record_keys_of_older_master().await?;
-    }
-
+    let records = match record_keys(config)? {
+        Some(files) => files.record_keys_of_older_master().await?,
+        None => WalkedRecordKeys::default(),
+    };
+    let older = reencryption::count(&store, &cipher).await? + records.count;
     if older > 0 {
         return Err(format!(
             "{older} secrets are sealed with the previous master key, which this rotation \
@@ -98,9 +119,8 @@ async fn rotate(config: &Config, output: &CommandOutput) -> Result<(), Failure> 
     keys::rotate(&config.data_dir)?;
     tx.commit().await?;
     let text = "the master key is replaced: restart the servers, then run `holdfast keys reseal`";
-    output.one(&json!({ "rotated": "master" }), text);
-
-    Ok(())
+    let shown = json!({ "rotated": "master", "damaged_keys": records.damaged });
+    Ok(done(output, &shown, text, &records.damaged))
 }
 
 /// Replaces the log's key. Both keys sign the succession, which is published with the log's head.

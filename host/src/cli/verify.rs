@@ -14,7 +14,7 @@ use holdfast_base::config::Config;
 use holdfast_components::compiler::ComponentCompiler;
 use holdfast_domain::envelope::Envelope;
 use holdfast_domain::id::EnvelopeId;
-use holdfast_domain::ledger::verify_chain;
+use holdfast_domain::ledger::{DESTROYED, LedgerEntry, verify_chain};
 use holdfast_evidence::{Bundle, TrustedLogs, VerificationReport};
 use holdfast_platform::Caller;
 use holdfast_platform::log;
@@ -105,7 +105,9 @@ async fn verify_destroyed(
     let ledger = custody::ledger(app, &app.vault, caller, id).await?;
     verify_chain(&ledger.entries)?;
     let destroyed = certificate::of_envelope(app, &envelope.org, &envelope.id).await?;
-    let destroyed = destroyed.ok_or_else(|| format!("{id} has no certificate of destruction"))?;
+    let Some(destroyed) = destroyed else {
+        return destroyed_again(id, &ledger.entries);
+    };
     let issued = certificate::issued(app, &app.vault, &destroyed).await?;
 
     if !issued.issued.is_intact() {
@@ -115,6 +117,18 @@ async fn verify_destroyed(
         "verdict": "DESTROYED", "envelope_id": id, "destroyed_at": destroyed.begun_at,
         "is_complete": destroyed.destroyed_at.is_some(), "entries": ledger.entries.len(),
         "certificate": issued,
+    }))
+}
+
+/// Returns what is known of a record that `holdfast restore` has destroyed again, from its intact ledger.
+fn destroyed_again(id: &str, entries: &[LedgerEntry]) -> Result<Value, Failure> {
+    let mut newest = entries.iter().rev();
+    let entry = newest.find(|entry| entry.action == DESTROYED);
+    let entry =
+        entry.ok_or_else(|| format!("the ledger of {id} has no entry of its destruction"))?;
+    Ok(json!({
+        "verdict": "DESTROYED", "envelope_id": id, "destroyed_at": entry.at, "is_complete": true,
+        "entries": entries.len(), "certificate": null, "message": certificate::NOT_RESTORED,
     }))
 }
 

@@ -625,7 +625,9 @@ mod tests {
 
         let gone = JobError::Service(ServiceError::NotFound("Envelope"));
         assert_eq!(wait(INVITE, 0, &gone), None);
-        assert_eq!(wait(SendBatch::NAME, 0, &gone), Some(1));
+        for kind in [SendBatch::NAME, DestroyRecord::NAME] {
+            assert_eq!(wait(kind, 0, &gone), Some(1));
+        }
     }
 
     /// A night without a mail server, object store or provider must lose nothing.

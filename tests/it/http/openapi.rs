@@ -114,7 +114,8 @@ fn every_list_takes_page_and_limit() {
             continue;
         }
 
-        let parameters = operation.description["parameters"].as_array().unwrap();
+        let parameters = operation.description["parameters"].as_array();
+        let parameters = parameters.map_or(&[][..], Vec::as_slice);
         for name in ["page", "limit"] {
             let has = parameters.iter().any(|parameter| parameter["name"] == name);
             assert!(has, "{} has no {name}", operation.path);
@@ -647,7 +648,14 @@ async fn release_and_transfer(app: &TestApp) -> (String, String) {
 
 /// Builds a valid request for the operation, so only the id decides about the response.
 fn request(operation: &ApiOperation, id: &str, credential: (&str, &str)) -> Request<Body> {
-    let path = operation.path.replace("{id}", id);
+    let mut path = operation.path.replace("{id}", id);
+    // The only query that an operation with an id needs is another id.
+    let parameters = operation.description["parameters"].as_array().into_iter();
+    let mut needed = parameters.flatten().filter(|one| one["in"] == "query");
+    if let Some(needed) = needed.find(|one| one["required"] == true) {
+        let name = needed["name"].as_str().unwrap();
+        path += &format!("?{name}=env_01h455vb4pex5vsknk084sn02q");
+    }
     let mut request = Request::builder()
         .method(operation.method.clone())
         .uri(format!("/api/v2{path}"))

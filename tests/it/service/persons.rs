@@ -365,6 +365,28 @@ async fn a_hold_on_a_customer_keeps_everything() {
     assert_eq!(third.json()["code"], "customer_erased");
 }
 
+/// What another person has read and signed is not the customer's alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_envelope_in_which_other_people_took_part_is_refused() {
+    let app = TestApp::start().await;
+    let (id, [first, _]) = app.sent_to_two().await;
+    form::sign(&app, &first).await;
+    app.wait_until_idle().await;
+    void(&app, &id).await;
+    let envelope = app.get(&format!("/partner/envelopes/{id}")).await;
+    let owner = envelope.data(200)["customer_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let buyer = customer(&app, "Ann Buyer", "Buyer@example.com").await;
+
+    let done = erase(&app, &owner).await;
+    assert_eq!(refused(&done, &id)["reason"], "other_people", "{done}");
+    // The seller has not opened it.
+    let done = erase(&app, &buyer).await;
+    assert!(ids(&done["erased"]).contains(&id.as_str()), "{done}");
+}
+
 /// Two people agreed to the erasure of what there was.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_envelope_of_the_time_of_a_hold_takes_another_approval() {

@@ -226,6 +226,7 @@ pub enum RequestedChange {
     },
     /// Subscribes to a funding pack in place of another one, or ends the subscription to it.
     SubscribeFundingPack {
+        /// The pack.
         pack_id: FundingPackId,
         /// Name of the pack.
         name: String,
@@ -247,6 +248,7 @@ pub enum RequestedChange {
 /// A subscription to a funding pack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SubscribedPack {
+    /// The pack.
     pub pack_id: FundingPackId,
     /// Version that it stays at; null for one that follows the pack.
     pub version: Option<u32>,

@@ -37,6 +37,8 @@ words! {
         RetentionRunning = "retention_running",
         // A signed contract that no schedule ends (UCC 9-105).
         AuthoritativeRecord = "authoritative_record",
+        // Another person opened, signed or declined it, and no schedule has ended.
+        OtherPeople = "other_people",
     }
 }
 

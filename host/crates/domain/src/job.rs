@@ -242,8 +242,8 @@ pub struct DestroyRecord {
 impl JobPayload for DestroyRecord {
     const NAME: &'static str = "record.destroy";
     const QUEUE: JobQueue = JobQueue::Bulk;
-    /// A record whose destruction began is destroyed to the end.
-    const RETRIES: RetryPolicy = RetryPolicy::Endless;
+    /// A record whose destruction began is destroyed to the end. What stands against the beginning is a result, and no error.
+    const RETRIES: RetryPolicy = RetryPolicy::EvenRefused;
 }
 
 /// Makes a release that the record's controller has agreed to.

@@ -242,6 +242,16 @@ impl LedgerEntry {
     }
 }
 
+/// Returns the entries of a record as they are shown. From the beginning of its destruction on, they are without personal
+/// values, also while the stored ones still have them.
+pub fn shown(entries: Vec<LedgerEntry>) -> Vec<LedgerEntry> {
+    if entries.iter().any(|entry| entry.action == DESTROYED) {
+        entries.iter().map(LedgerEntry::redacted).collect()
+    } else {
+        entries
+    }
+}
+
 /// Defect of a hash chain.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
@@ -371,8 +381,8 @@ mod tests {
         LedgerEntry::after(last, new.salted())
     }
 
-    /// Chain of a record that was destroyed.
-    fn destroyed_chain() -> Vec<LedgerEntry> {
+    /// Chain of a record whose destruction has begun, as it is stored.
+    fn begun_chain() -> Vec<LedgerEntry> {
         let first = signed(None);
         let new = NewEntry {
             at: Timestamp::from_millis(0),
@@ -381,7 +391,12 @@ mod tests {
             details: json!({ "document_hash": "ab" }),
         };
         let last = LedgerEntry::after(Some(&first), new.salted());
-        vec![first.redacted(), last.redacted()]
+        vec![first, last]
+    }
+
+    /// Chain of a record that was destroyed.
+    fn destroyed_chain() -> Vec<LedgerEntry> {
+        begun_chain().iter().map(LedgerEntry::redacted).collect()
     }
 
     fn salt_of(actor: &str, details: Value) -> Option<usize> {
@@ -433,6 +448,16 @@ mod tests {
         for personal in ["ann@example.com", "Ann", "salt"] {
             assert!(!text.contains(personal), "{text}");
         }
+    }
+
+    #[test]
+    fn entries_are_shown_without_personal_values_from_the_beginning_of_the_destruction_on() {
+        let whole = vec![signed(None)];
+        assert_eq!(shown(whole.clone()), whole);
+        let begun = shown(begun_chain());
+        assert!(begun[0].withheld);
+        assert_eq!(verify_chain(&begun), Ok(()));
+        assert_eq!(shown(begun.clone()), begun);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Requests wait in memory and are stored in batches; a node that is killed loses those of the last seconds. Private
 //! content leaves with [`LoggedMembers::redacted`] before it is stored.
 
+use std::collections::BTreeMap;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,8 +14,8 @@ use serde::Deserialize;
 use crate::{Core, ServiceError};
 use holdfast_domain::id::{EnvelopeId, OrgId, RequestId};
 use holdfast_domain::priority::PriorityClass;
-use holdfast_store::chores;
 use holdfast_store::request_log::{self as rows, NewRequest};
+use holdfast_store::{StoreError, WriteTransaction, chores};
 
 pub use holdfast_domain::request_log::{LoggedMembers, LoggedRequest};
 pub use holdfast_store::request_log::{ReceivedRequest, RequestSearch};
@@ -106,9 +107,39 @@ pub async fn flush(core: &Core) -> Result<(), ServiceError> {
     }
     // Taken once the database is ready: while it is not, `MOST` bounds how many wait.
     let mut tx = core.store.committing().begin().await?;
-    let requests: Vec<NewRequest> = core.request_log.take().into_iter().map(kept).collect();
+    let mut requests: Vec<NewRequest> = core.request_log.take().into_iter().map(kept).collect();
+    forget_destroyed(&mut tx, &mut requests).await?;
     rows::insert(&mut tx, &requests).await?;
     Ok(tx.commit().await?)
+}
+
+/// Takes the bodies of requests about destroyed records. Their destruction has emptied what was stored before, and these waited.
+async fn forget_destroyed(
+    tx: &mut WriteTransaction,
+    requests: &mut [NewRequest],
+) -> Result<(), StoreError> {
+    let mut known: BTreeMap<(String, String), bool> = BTreeMap::new();
+    for request in requests {
+        let Some(envelope) = &request.envelope else {
+            continue;
+        };
+        if request.request.is_none() && request.answer.is_none() {
+            continue;
+        }
+
+        let org = &request.received.org;
+        let key = (org.to_string(), envelope.to_string());
+        let is_destroyed = match known.get(&key) {
+            Some(is_destroyed) => *is_destroyed,
+            None => rows::names_destroyed(tx, org, envelope).await?,
+        };
+        known.insert(key, is_destroyed);
+        if is_destroyed {
+            request.request = None;
+            request.answer = None;
+        }
+    }
+    Ok(())
 }
 
 /// Deletes old requests, once a day.

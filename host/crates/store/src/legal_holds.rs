@@ -201,6 +201,17 @@ pub async fn in_force(connection: &mut SqlConnection) -> Result<Vec<LegalHold>, 
         .await
 }
 
+/// Returns the holds of all organizations that were lifted after a time.
+pub async fn lifted_since(
+    connection: &mut SqlConnection,
+    since: Timestamp,
+) -> Result<Vec<LegalHold>, StoreError> {
+    query_rows("select {columns} from legal_hold where lifted_at > $1")
+        .bind(since.to_string())
+        .fetch_all(connection)
+        .await
+}
+
 /// Lists envelopes of an organization, newest first; with a customer, only that customer's.
 pub async fn envelopes(
     connection: &mut SqlConnection,

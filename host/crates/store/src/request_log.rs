@@ -80,6 +80,27 @@ pub async fn insert(tx: &mut WriteTransaction, requests: &[NewRequest]) -> Resul
     Ok(())
 }
 
+/// Whether a request of an organization names a record that is being destroyed, or is destroyed: one of its own, or one of
+/// another organization in which a party has acted.
+pub async fn names_destroyed(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+    envelope: &EnvelopeId,
+) -> Result<bool, StoreError> {
+    sqlx::query(
+        "select envelope_id from envelope
+         where bucket = $1 and envelope_id = $2 and destruction is not null
+         union all
+         select own.envelope_id from control_record record
+         join envelope own on own.bucket = record.bucket and own.envelope_id = record.envelope_id
+         where record.envelope_id = $2 and own.destruction is not null",
+    )
+    .bind(org.bucket())
+    .bind(envelope.as_str())
+    .finds_row(connection)
+    .await
+}
+
 /// Deletes the requests from before a time.
 pub async fn delete_before(tx: &mut WriteTransaction, at: Timestamp) -> Result<(), StoreError> {
     sqlx::query("delete from request_log where at < $1")

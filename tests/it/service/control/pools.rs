@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::transfers::{more, offered, step, wait};
 use super::{Party, code};
-use crate::service::vault::integrity::destroy_details;
+use crate::service::vault::integrity::{enter_destruction, redact_details};
 use crate::support::{TestApp, TestResponse, operator_output, pool_output, release_form};
 
 /// Files of a zip, by name.
@@ -130,16 +130,22 @@ async fn a_record_without_its_details_is_unproven_and_no_problem() {
     asked.error(409);
 
     let record = EnvelopeId::parse(&records[0]).unwrap();
-    destroy_details(&app, &lender.org, &record).await;
+    enter_destruction(&app, &lender.org, &record).await;
 
-    let files = files(&app, &funder, &transfer).await;
-    let (status, report) = verify(&files, Some(&app.ledger_key().await));
-    assert_eq!(status, 4, "{report:#}");
-    assert_eq!(report["problems"], json!([]), "{report:#}");
-    let unproven = report["unproven"].as_array().unwrap();
-    assert_eq!(unproven.len(), 1, "{report:#}");
-    let why = unproven[0].as_str().unwrap();
-    assert!(why.starts_with(&records[0]), "{why}");
+    // The same before the job of the destruction has come to the rows, and after it.
+    for is_redacted in [false, true] {
+        if is_redacted {
+            redact_details(&app, &lender.org, &record).await;
+        }
+        let files = files(&app, &funder, &transfer).await;
+        let (status, report) = verify(&files, Some(&app.ledger_key().await));
+        assert_eq!(status, 4, "{report:#}");
+        assert_eq!(report["problems"], json!([]), "{report:#}");
+        let unproven = report["unproven"].as_array().unwrap();
+        assert_eq!(unproven.len(), 1, "{report:#}");
+        let why = unproven[0].as_str().unwrap();
+        assert!(why.starts_with(&records[0]), "{why}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,10 +9,11 @@ use holdfast::config::Config;
 use holdfast::domain::envelope::EnvelopeStatus;
 use holdfast::domain::hash::canonical_sha256;
 use holdfast::domain::organization::OrgSettings;
+use holdfast::store::envelopes;
 use serde_json::{Value, json};
 
 use super::holds::{lift, place};
-use super::{in_days, inserted, pay_off, schedule, set};
+use super::{in_days, inserted, made, pay_off, schedule, set};
 use crate::http::console::Session;
 use crate::service::control::controlled;
 use crate::support::{TestApp, TestResponse, envelope_body, files_below, form, pdf, postgres};
@@ -360,6 +361,21 @@ async fn a_hold_before_the_job_keeps_the_record_whole() {
     assert_eq!(view["envelope_name"], "Made");
 }
 
+/// The job of an earlier request has the same key.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_failed_for_good_is_replaced_by_that_of_another_request() {
+    let app = TestApp::start().await;
+    let id = inserted(&app, EnvelopeStatus::Declined).await;
+    let failed = "insert into job (bucket, job_id, org_id, kind, dedup_key, payload, state, run_at, attempts,
+             lease_epoch, created_at)
+         select bucket, 'job_01jdk7m3e8f4x9s2w5v6b0c1dc', org_id, 'record.destroy', envelope_id, '{}', 'failed',
+             created_at, 1, 1, created_at
+         from envelope where envelope_id = $1";
+    app.change(failed, &id).await;
+    destroy(&app, &id).await;
+    assert_eq!(app.count("job where state = 'failed'").await, 0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn only_final_records_that_no_schedule_keeps_are_destroyed() {
     let app = TestApp::start().await;
@@ -418,6 +434,37 @@ async fn all_due_records_are_requested_at_once() {
         let answer = ask(&later, wrong.clone()).await;
         assert_eq!(answer.status, 422, "{wrong}: {}", answer.text());
     }
+}
+
+/// A record of another request is no part of the next one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_takes_the_thousand_oldest_due_records() {
+    let app = TestApp::start().await;
+    let mut tx = app.store.begin().await.unwrap();
+    for _ in 0..1_001 {
+        let envelope = made(&app, EnvelopeStatus::Declined);
+        envelopes::insert(&mut tx, &envelope).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    let proposed = "insert into retention_proposal (bucket, envelope_id, org_id, schedule, event, event_date,
+             destroy_after, proposed_at)
+         select bucket, envelope_id, org_id, 'Declined', 'declined', '2026-01-01', '2026-02-01', created_at
+         from envelope";
+    app.execute(proposed).await;
+
+    let due = json!({ "due": true, "reason": "Their time is over." });
+    let first = ask(&app, due.clone()).await.data(201);
+    assert_eq!(first["more"], true);
+    let taken = first["records"].as_array().unwrap();
+    assert_eq!(taken.len(), 1_000);
+    let last = ask(&app, due.clone()).await.data(201);
+    assert_eq!(last["more"], false);
+    let left = last["records"].as_array().unwrap();
+    assert_eq!(left.len(), 1);
+    // Ids sort by age.
+    let newest = taken.last().unwrap()["envelope_id"].as_str();
+    assert!(newest < left[0]["envelope_id"].as_str());
+    refused(&ask(&app, due).await, "nothing_due");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -498,6 +545,47 @@ async fn a_certificate_is_what_the_ledger_has() {
     }
     let unknown = format!("/partner/destructions/{request}/certificate?envelope_id=env_01");
     assert_eq!(app.get(&unknown).await.status, 422);
+}
+
+/// So it is after the restore of a backup from before the destruction.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_destroyed_record_without_a_certificate_says_where_it_is() {
+    let app = TestApp::start().await;
+    let id = inserted(&app, EnvelopeStatus::Declined).await;
+    let request = destroy(&app, &id).await;
+    app.empty("destroyed_record").await;
+
+    for format in ["json", "pdf"] {
+        let query = format!("certificate?envelope_id={id}&format={format}");
+        let path = format!("/partner/destructions/{request}/{query}");
+        refused(&app.get(&path).await, "certificate_not_restored");
+    }
+    let read = app.get(&format!("/partner/envelopes/{id}/signers")).await;
+    assert_eq!(read.status, 410, "{}", read.text());
+    let view = app.get(&format!("/partner/envelopes/{id}")).await.data(200);
+    assert_eq!(view["destruction"], "destroyed");
+    let body = json!({ "envelope_ids": [&id], "reason": "Its time is over." });
+    assert_eq!(ask(&app, body).await.status, 410);
+}
+
+/// Requests wait in memory, also while the record is destroyed.
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_are_stored_after_the_destruction_have_no_bodies() {
+    let app = TestApp::start().await;
+    let id = signed(&app).await;
+    destroy(&app, &id).await;
+    app.get(&format!("/partner/envelopes/{id}")).await.data(200);
+
+    // The list stores what waits.
+    let developer = app.person("dev@oak.example", "developer");
+    let path = format!("/request-log?envelope_id={id}");
+    let logged = app.get_with_bearer(&developer, &path).await.data(200);
+    let logged = logged.as_array().unwrap();
+    assert!(!logged.is_empty());
+    for request in logged {
+        assert_eq!(request["request"], Value::Null, "{request}");
+        assert_eq!(request["answer"], Value::Null, "{request}");
+    }
 }
 
 /// The block commits to a decision by its digests, so an export of before and after has the same leaves.

@@ -70,8 +70,8 @@ async fn wait_for_due(app: &TestApp, count: usize) -> Vec<Value> {
     }
 }
 
-/// Inserts a draft with another kind and status, and returns its id.
-async fn inserted(app: &TestApp, status: EnvelopeStatus) -> String {
+/// Returns an envelope with a status, which is not stored yet.
+fn made(app: &TestApp, status: EnvelopeStatus) -> Envelope {
     let now = app.service.clock.now();
     let mut envelope = Envelope::new(
         app.org.clone(),
@@ -82,6 +82,12 @@ async fn inserted(app: &TestApp, status: EnvelopeStatus) -> String {
         now,
     );
     envelope.status = status;
+    envelope
+}
+
+/// Inserts an envelope with a status, and returns its id.
+async fn inserted(app: &TestApp, status: EnvelopeStatus) -> String {
+    let envelope = made(app, status);
     let mut tx = app.store.begin().await.unwrap();
     envelopes::insert(&mut tx, &envelope).await.unwrap();
     tx.commit().await.unwrap();

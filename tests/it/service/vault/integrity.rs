@@ -302,7 +302,13 @@ async fn a_ledger_without_its_personal_values_agrees_with_the_log() {
 }
 
 /// Destroys the details of a ledger, as with its record.
-pub async fn destroy_details(app: &TestApp, org: &OrgId, envelope: &EnvelopeId) {
+async fn destroy_details(app: &TestApp, org: &OrgId, envelope: &EnvelopeId) {
+    enter_destruction(app, org, envelope).await;
+    redact_details(app, org, envelope).await;
+}
+
+/// Adds the entry with which the destruction of a record begins.
+pub async fn enter_destruction(app: &TestApp, org: &OrgId, envelope: &EnvelopeId) {
     let mut tx = app.store.begin().await.unwrap();
     let destroyed = NewEntry {
         at: Timestamp::from_millis(0),
@@ -313,6 +319,12 @@ pub async fn destroy_details(app: &TestApp, org: &OrgId, envelope: &EnvelopeId) 
     ledger::append(&mut tx, Some(org), envelope, destroyed)
         .await
         .unwrap();
+    tx.commit().await.unwrap();
+}
+
+/// Destroys the details of a ledger behind which is the entry of the destruction.
+pub async fn redact_details(app: &TestApp, org: &OrgId, envelope: &EnvelopeId) {
+    let mut tx = app.store.begin().await.unwrap();
     ledger::redact(&mut tx, org, envelope).await.unwrap();
     tx.commit().await.unwrap();
 }

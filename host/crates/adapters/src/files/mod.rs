@@ -45,6 +45,7 @@ use aws::AwsClient;
 use cipher::{ObjectCipher, ObjectEncryption, ObjectKeys};
 pub use copies::StoredObject;
 use record_keys::RecordKeys;
+pub use record_keys::WalkedRecordKeys;
 pub use spool::{SpoolWriter, SpooledFile};
 pub use transfers::{OpenTransfers, TransferShare};
 
@@ -571,20 +572,20 @@ impl Files {
         }
     }
 
-    /// Returns the number of keys of records that an older master key wraps.
-    pub async fn record_keys_of_older_master(&self) -> Result<usize, FilesError> {
+    /// Counts the keys of records that an older master key wraps.
+    pub async fn record_keys_of_older_master(&self) -> Result<WalkedRecordKeys, FilesError> {
         match &self.record_keys {
             Some(keys) => keys.of_older_master().await,
-            None => Ok(0),
+            None => Ok(WalkedRecordKeys::default()),
         }
     }
 
-    /// Wraps the keys of records with the current wrapping key. Returns the number of those that had another one. After
-    /// an interruption, the next call does the rest.
-    pub async fn rewrap_record_keys(&self) -> Result<usize, FilesError> {
+    /// Wraps the keys of records with the current wrapping key. Counts those that had another one. After an interruption, the
+    /// next call does the rest.
+    pub async fn rewrap_record_keys(&self) -> Result<WalkedRecordKeys, FilesError> {
         match &self.record_keys {
             Some(keys) => keys.rewrap().await,
-            None => Ok(0),
+            None => Ok(WalkedRecordKeys::default()),
         }
     }
 

@@ -58,6 +58,15 @@ pub(super) struct RecordKeys {
     is_paired: OnceCell<()>,
 }
 
+/// Result of a walk over the keys of all records.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct WalkedRecordKeys {
+    /// Number of keys that the walk was about.
+    pub count: usize,
+    /// Records whose keys do not open. A walk passes over them.
+    pub damaged: Vec<String>,
+}
+
 /// Stored key of a record that another key should wrap.
 struct OutdatedKey {
     owner: String,
@@ -249,30 +258,42 @@ impl RecordKeys {
         destroyed
     }
 
-    /// Returns the number of keys that an older master key wraps.
-    pub(super) async fn of_older_master(&self) -> Result<usize, FilesError> {
-        let mut older = 0;
-        let mut listed = self.place.store.list(None);
-        while let Some(object) = self.place.in_time(listed.try_next()).await? {
-            let outdated = self.outdated(object.location.as_ref()).await?;
-            let is_older = outdated.is_some_and(|key| key.before.starts_with(MASTER.as_bytes()));
-            older += usize::from(is_older);
-        }
-
-        Ok(older)
+    /// Counts the keys that an older master key wraps.
+    pub(super) async fn of_older_master(&self) -> Result<WalkedRecordKeys, FilesError> {
+        self.walk(false).await
     }
 
-    /// Wraps keys of older wrapping keys with the current one; returns their number.
-    pub(super) async fn rewrap(&self) -> Result<usize, FilesError> {
-        let mut rewrapped = 0;
+    /// Wraps keys of older wrapping keys with the current one, and counts them.
+    pub(super) async fn rewrap(&self) -> Result<WalkedRecordKeys, FilesError> {
+        self.walk(true).await
+    }
+
+    /// Walks over all keys that have an older wrapping key. One that does not open stops no other.
+    async fn walk(&self, rewraps: bool) -> Result<WalkedRecordKeys, FilesError> {
+        let (mut count, mut damaged) = (0, Vec::new());
         let mut listed = self.place.store.list(None);
         while let Some(object) = self.place.in_time(listed.try_next()).await? {
-            if let Some(outdated) = self.outdated(object.location.as_ref()).await? {
-                rewrapped += usize::from(self.replace(outdated).await?);
-            }
+            let owner: &str = object.location.as_ref();
+            let outdated = match self.outdated(owner).await {
+                Err(FilesError::Encryption(_) | FilesError::Damaged) => {
+                    damaged.push(owner.to_owned());
+                    continue;
+                }
+                outdated => outdated?,
+            };
+            let Some(outdated) = outdated else {
+                continue;
+            };
+            let is_counted = if rewraps {
+                self.replace(outdated).await?
+            } else {
+                outdated.before.starts_with(MASTER.as_bytes())
+            };
+            count += usize::from(is_counted);
         }
 
-        Ok(rewrapped)
+        damaged.sort_unstable();
+        Ok(WalkedRecordKeys { count, damaged })
     }
 
     /// Returns a stored key with its text under the current wrapping key, if it has an older one.
@@ -649,15 +670,36 @@ mod tests {
         let wrapped = fs::read(at.keys().join(record.as_str())).unwrap();
 
         let both = at.node(&[2, 1]);
-        assert_eq!(both.record_keys_of_older_master().await.unwrap(), 1);
-        assert_eq!(both.rewrap_record_keys().await.unwrap(), 1);
-        assert_eq!(both.rewrap_record_keys().await.unwrap(), 0);
-        assert_eq!(both.record_keys_of_older_master().await.unwrap(), 0);
+        assert_eq!(both.record_keys_of_older_master().await.unwrap().count, 1);
+        assert_eq!(both.rewrap_record_keys().await.unwrap().count, 1);
+        assert_eq!(both.rewrap_record_keys().await.unwrap().count, 0);
+        assert_eq!(both.record_keys_of_older_master().await.unwrap().count, 0);
         assert!(!at.has(&wrapped));
 
         let after = at.node(&[2]);
         assert_eq!(after.get(&file).await.unwrap(), "the contract");
         assert!(after.is_shredded(gone.as_str()).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_damaged_key_stops_no_other_and_is_named() {
+        let at = Installation::new();
+        let before = at.node(&[1]);
+        let records: Vec<EnvelopeId> = (0..3).map(|_| EnvelopeId::new()).collect();
+        for record in &records {
+            at.put(&before, record, "the contract").await.unwrap();
+        }
+        let damaged = records[1].as_str();
+        fs::write(at.keys().join(damaged), "master damaged").unwrap();
+
+        let both = at.node(&[2, 1]);
+        let walked = WalkedRecordKeys {
+            count: 2,
+            damaged: vec![damaged.to_owned()],
+        };
+        assert_eq!(both.record_keys_of_older_master().await.unwrap(), walked);
+        assert_eq!(both.rewrap_record_keys().await.unwrap(), walked);
+        assert_eq!(both.record_keys_of_older_master().await.unwrap().count, 0);
     }
 
     #[tokio::test]
@@ -685,8 +727,8 @@ mod tests {
             format!("{}{}", line("2027", "E"), line("2026", "A")),
         ] {
             fs::write(&file, lines).unwrap();
-            assert_eq!(node().rewrap_record_keys().await.unwrap(), 1);
-            assert_eq!(node().rewrap_record_keys().await.unwrap(), 0);
+            assert_eq!(node().rewrap_record_keys().await.unwrap().count, 1);
+            assert_eq!(node().rewrap_record_keys().await.unwrap().count, 0);
             assert_eq!(node().get(&stored).await.unwrap(), "the contract");
         }
 

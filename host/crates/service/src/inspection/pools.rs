@@ -13,7 +13,7 @@ use holdfast_adapters::files::{FilesError, SpooledFile};
 use holdfast_domain::control::ControlRecord;
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::TransferId;
-use holdfast_domain::ledger::LedgerEntry;
+use holdfast_domain::ledger::{LedgerEntry, shown};
 use holdfast_domain::transfer::{RecordState, Transfer, TransferRecord};
 use holdfast_evidence::pool::{POOL, PoolList, PoolRecordFile, PooledRecord, record_file};
 use holdfast_platform::log;
@@ -142,9 +142,10 @@ async fn record_of(
         ))
     })?;
     let mut entries = ledger::list(&mut connection, Some(&control.org), &record.envelope).await?;
-    if let Some(end) = end_of_part(caller, transfer, &control, &entries) {
-        entries.truncate(end);
-    }
+    let end = end_of_part(caller, transfer, &control, &entries);
+    // By the whole chain, which has the destruction.
+    entries = shown(entries);
+    entries.truncate(end.unwrap_or(usize::MAX));
 
     let (org, id) = (&control.org, &record.envelope);
     let placed = log::last_inclusion(&mut connection, org, id, &entries, size).await?;

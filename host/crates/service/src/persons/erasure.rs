@@ -1,6 +1,8 @@
 //! Erasure of a person by two people. What no duty keeps is erased; the rest is refused by name and stays as it is, until a
 //! later request finds that the reason is gone.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
@@ -10,7 +12,7 @@ use crate::retention::{self, destruction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::control::ControlStage;
 use holdfast_domain::destruction::DestructionCause;
-use holdfast_domain::envelope::{Envelope, EnvelopeStatus};
+use holdfast_domain::envelope::{Envelope, EnvelopeStatus, Signer, SignerStatus};
 use holdfast_domain::erasure::{CustomerErasure, ErasureRefusal, ErasureState, PersonPart};
 use holdfast_domain::event::{Event, EventType};
 use holdfast_domain::hold::LegalHold;
@@ -24,7 +26,7 @@ use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::customers::{self as customer_rows, CustomerRow};
 use holdfast_store::{
     SqlConnection, StoreError, WriteTransaction, control, deliveries, envelopes, erasures as rows,
-    events as outbox, legal_holds as holds, organizations,
+    events as outbox, legal_holds as holds, organizations, signers, users,
 };
 
 /// Erasure of a customer: what was erased, what would be, and what a duty keeps.
@@ -156,6 +158,9 @@ fn message(reason: ErasureRefusal) -> &'static str {
         ErasureRefusal::RetentionRunning => "A retention schedule keeps the record",
         ErasureRefusal::AuthoritativeRecord => {
             "The signed contract can be enforced, and no retention schedule ends it"
+        }
+        ErasureRefusal::OtherPeople => {
+            "Another person opened, signed or declined the envelope: a request for its destruction ends it"
         }
     }
 }
@@ -386,6 +391,8 @@ async fn carry_out(
     organizations::share(tx, &org).await?;
     let cause = DestructionCause::Erasure(erasure.customer.to_string());
     let hold = holds::on_customer(tx, &org, &erasure.customer).await?;
+    let person = customer_rows::get(tx, &org, &erasure.customer).await?;
+    let person = person.ok_or(UNKNOWN)?;
 
     // Envelopes before the customer: acts on a draft lock them in this order.
     let (mut erased, mut kept) = (Vec::new(), Vec::new());
@@ -395,7 +402,7 @@ async fn carry_out(
         let Some(envelope) = found.filter(|one| one.destruction.is_none()) else {
             continue;
         };
-        let duty = duty_on(tx, &envelope, hold.as_ref(), now.date()).await?;
+        let duty = duty_on(tx, &person, &envelope, hold.as_ref(), now.date()).await?;
         if duty.is_some() {
             kept.push(id);
         } else {
@@ -455,6 +462,7 @@ async fn record_erasure(
 /// person only takes part as well.
 async fn duty_on(
     connection: &mut SqlConnection,
+    person: &CustomerRow,
     envelope: &Envelope,
     on_customer: Option<&LegalHold>,
     today: Date,
@@ -489,7 +497,53 @@ async fn duty_on(
         _ if is_on_its_way || (envelope.status.is_signed() && !is_over) => {
             Some(KeepingDuty::Other(ErasureRefusal::AuthoritativeRecord))
         }
-        _ => None,
+        // The end of its schedule ends it for everyone.
+        _ if is_over => None,
+        _ => {
+            let people = people_in(connection, envelope).await?;
+            let is_others = others_took_part(person, envelope, &people);
+            is_others.then_some(KeepingDuty::Other(ErasureRefusal::OtherPeople))
+        }
+    })
+}
+
+/// Returns the signers of an envelope who have opened, signed or declined it, without users of the originator.
+async fn people_in(
+    connection: &mut SqlConnection,
+    envelope: &Envelope,
+) -> Result<Vec<Signer>, StoreError> {
+    let (org, mut people) = (&envelope.org, Vec::new());
+    for signer in signers::list(connection, org, &envelope.id).await? {
+        if signer.status == SignerStatus::Pending {
+            continue;
+        }
+        let address = signer.email.trim().to_lowercase();
+        if users::by_address(connection, org, &address)
+            .await?
+            .is_none()
+        {
+            people.push(signer);
+        }
+    }
+    Ok(people)
+}
+
+/// Whether another person than the customer is among those who took part in an envelope.
+fn others_took_part(person: &CustomerRow, envelope: &Envelope, people: &[Signer]) -> bool {
+    let is_own = envelope.customer == person.id;
+    if person.erased_at.is_some() {
+        // Name and address are gone: in an envelope of the customer, a single person is the customer.
+        let addresses = people.iter().map(|signer| signer.email.to_lowercase());
+        let addresses: BTreeSet<String> = addresses.collect();
+        return addresses.len() > usize::from(is_own);
+    }
+
+    people.iter().any(|signer| {
+        let own_address = person.email.as_deref().unwrap_or_default();
+        let has_address = signer.email.to_lowercase() == own_address.to_lowercase();
+        // The customer's address may have changed since.
+        let has_name = is_own && signer.name.to_lowercase() == person.name.to_lowercase();
+        !has_address && !has_name
     })
 }
 
@@ -525,7 +579,7 @@ async fn read(
             continue;
         };
         let part = PartView::of_envelope(&envelope);
-        match duty_on(connection, &envelope, hold.as_ref(), today).await? {
+        match duty_on(connection, &customer, &envelope, hold.as_ref(), today).await? {
             Some(duty) => refused.push(duty.refuse(part, org)),
             None => erasable.push(part),
         }
@@ -571,5 +625,53 @@ impl PartView {
             id: id.to_owned(),
             name: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdfast_domain::envelope::EnvelopeKind;
+
+    #[test]
+    fn the_customer_is_known_by_address_or_in_an_own_envelope_by_name() {
+        let at = Timestamp::from_millis(0);
+        let mut person = CustomerRow {
+            id: CustomerId::new(),
+            email: Some("ann@example.com".into()),
+            name: "Ann Buyer".into(),
+            details: serde_json::Map::new(),
+            created_at: at,
+            updated_at: at,
+            erased_at: None,
+        };
+        let of = |customer: &CustomerId| {
+            let (org, by) = (OrgId::new(), "user:ada@oak.example".into());
+            Envelope::new(
+                org,
+                customer.clone(),
+                "Made".into(),
+                EnvelopeKind::Esign,
+                by,
+                at,
+            )
+        };
+        let signer =
+            |name: &str, email: &str| Signer::new(0, name.into(), email.into(), "Buyer".into());
+        let (own, of_another) = (of(&person.id), of(&CustomerId::new()));
+
+        let by_address = [signer("A. Buyer", "Ann@example.com")];
+        assert!(!others_took_part(&person, &of_another, &by_address));
+        let by_name = [signer("ann buyer", "ann@old.example")];
+        assert!(!others_took_part(&person, &own, &by_name));
+        assert!(others_took_part(&person, &of_another, &by_name));
+        let both = [by_name, by_address].concat();
+        assert!(!others_took_part(&person, &own, &[]));
+
+        // After the erasure of the customer, nothing but the number of people is known.
+        person.erased_at = Some(at);
+        assert!(!others_took_part(&person, &own, &both[..1]));
+        assert!(others_took_part(&person, &of_another, &both[..1]));
+        assert!(others_took_part(&person, &own, &both));
     }
 }

@@ -1,5 +1,6 @@
 //! The object store's own hold (S3 Object Lock). It follows the legal holds: a job for each of them walks over the records
-//! that it covers, in slices, when it is placed, when it is lifted, and every hour for what was stored meanwhile.
+//! that it covers, in slices, when it is placed, when it is lifted and once more after an hour, and every hour for what was
+//! stored meanwhile.
 
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ const CHORE: &str = "store holds";
 const INTERVAL: Duration = Duration::from_secs(3600);
 /// Age up to which changes are looked at again: a ledger entry has the time before its commit.
 const OVERLAP: Duration = Duration::from_secs(3600);
+/// Age up to which lifted holds are looked for that need their last walk.
+const LIFTED: Duration = Duration::from_secs(7 * 86_400);
 /// Records of one slice of a walk over all of them.
 const SLICE: i64 = 48;
 /// Records of one slice of a walk that passes over those to which nothing happened.
@@ -52,7 +55,7 @@ pub(super) async fn queue(
 }
 
 /// Queues the walks of all holds in force once an hour. Objects that were stored since the last one get the hold then, also
-/// those of records that were made or bought meanwhile.
+/// those of records that were made or bought meanwhile. A lifted hold gets its last walk.
 pub async fn queue_when_due(core: &Core) -> Result<(), ServiceError> {
     let now = core.clock.now();
     if !core.files.sets_holds() {
@@ -63,7 +66,11 @@ pub async fn queue_when_due(core: &Core) -> Result<(), ServiceError> {
     if is_due.is_some_and(|at| at > now) {
         return Ok(());
     }
-    let holds = rows::in_force(&mut *core.store.read().await?).await?;
+    let mut connection = core.store.read().await?;
+    let mut holds = rows::in_force(&mut connection).await?;
+    let lifted = rows::lifted_since(&mut connection, now - LIFTED).await?;
+    drop(connection);
+    holds.extend(lifted.into_iter().filter(|hold| needs_last_walk(hold, now)));
     let next = now + core.config.sweep_interval.unwrap_or(INTERVAL);
     if holds.is_empty() || !chores::claim(&core.store, CHORE, now, next).await? {
         return Ok(());
@@ -80,6 +87,17 @@ pub async fn queue_when_due(core: &Core) -> Result<(), ServiceError> {
     }
 
     Ok(())
+}
+
+/// Whether a lifted hold needs another walk. While it was lifted, a worker may have been about to set the store's hold of a
+/// record that the walk after the lift had passed; an hour later, none is.
+fn needs_last_walk(hold: &LegalHold, now: Timestamp) -> bool {
+    let Some((_, lifted_at)) = &hold.lifted else {
+        return false;
+    };
+    let settled = *lifted_at + INTERVAL;
+    let walked = hold.store.as_ref().and_then(|store| store.as_of);
+    now >= settled && walked.is_none_or(|at| at < settled)
 }
 
 /// Walks over the next records of a hold. A repeat of a slice changes nothing.
@@ -348,4 +366,40 @@ pub async fn check(core: &Core) -> Result<String, String> {
 fn is_s3(core: &Core) -> bool {
     let url = core.config.storage_url();
     url.is_some_and(|url| url.starts_with("s3://"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lifted_hold_is_walked_over_once_more_after_an_hour() {
+        let lifted_at = Timestamp::from_millis(0);
+        let mut hold = LegalHold {
+            id: HoldId::new(),
+            org: OrgId::new(),
+            scope: HoldScope::Organization,
+            subject: String::new(),
+            subject_bucket: 0,
+            reason: "A lawsuit".into(),
+            case_reference: "24-CV-1".into(),
+            placed_by: "user:ada@oak.example".into(),
+            placed_at: lifted_at,
+            lift: None,
+            lifted: None,
+            store: None,
+        };
+        let later = lifted_at + INTERVAL;
+        assert!(!needs_last_walk(&hold, later));
+
+        hold.lifted = Some(("user:ben@oak.example".into(), lifted_at));
+        assert!(!needs_last_walk(&hold, lifted_at));
+        for (as_of, is_needed) in [(None, true), (Some(lifted_at), true), (Some(later), false)] {
+            hold.store = Some(StoreHold {
+                as_of,
+                ..StoreHold::default()
+            });
+            assert_eq!(needs_last_walk(&hold, later), is_needed, "{as_of:?}");
+        }
+    }
 }

@@ -23,7 +23,7 @@ use holdfast_domain::envelope::{Envelope, StoredFile};
 use holdfast_domain::event::EventType;
 use holdfast_domain::fact_map::FACTS_READ;
 use holdfast_domain::ledger::LedgerChain as _;
-use holdfast_domain::ledger::{CERTIFIED, LedgerEntry, SEAL_EXTENDED};
+use holdfast_domain::ledger::{CERTIFIED, SEAL_EXTENDED, shown};
 use holdfast_evidence::formats::{
     AUTHORITATIVE, CERTIFICATE, COMPONENT_LEDGER, COMPONENTS, COPY, CUSTODY_RECORD, ComponentEntry,
     ComponentLedger, CustodyLedger, DISCLOSURES, FACTS, LEDGER, SEAL_UPDATES,
@@ -65,12 +65,8 @@ pub(super) async fn ledger_of(
         // Read the proofs first: entries appended in between have none, so the loop waits.
         let log = log::evidence(core, org, id).await?;
         let mut connection = core.store.read().await?;
-        let mut entries = ledger::list(&mut connection, Some(org), id).await?;
+        let entries = shown(ledger::list(&mut connection, Some(org), id).await?);
         drop(connection);
-        // The job may not have come to the ledger yet.
-        if envelope.destruction.is_some() {
-            entries = entries.iter().map(LedgerEntry::redacted).collect();
-        }
         let proved = log.as_ref().map_or(0, |log| log.inclusion.len());
         // After three seconds the ledger goes out with the proofs that exist: a log that stands still
         // must not block its readers.

@@ -5,8 +5,8 @@ use axum::extract::State;
 
 use crate::error::HttpError;
 use crate::middleware::caller::{WebCaller, may};
-use crate::middleware::extract::ResourceId;
-use crate::reply::{DataReply, Found};
+use crate::middleware::extract::{ResourceId, ValidQuery, WholeListQuery};
+use crate::reply::{DataReply, Found, PageReply};
 use holdfast_platform::components::changes::ChangeOfficer;
 use holdfast_service::App;
 use holdfast_service::retention::destruction::consents::{self, AskedDestruction};
@@ -72,9 +72,9 @@ async fn decide(
 pub async fn asked(
     State(app): State<App>,
     user: WebCaller<may::ReadControl>,
-) -> Result<Found<Vec<AskedDestruction>>, HttpError> {
-    let found = consents::list(&app, &user.caller).await?;
-    Ok(DataReply::new(&found))
+    ValidQuery(query): ValidQuery<WholeListQuery>,
+) -> Result<PageReply<AskedDestruction>, HttpError> {
+    query.page_of(&consents::list(&app, &user.caller).await?)
 }
 
 /// For all records of the request that your organization controls. Without it, they are not destroyed.

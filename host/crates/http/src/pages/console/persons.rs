@@ -122,7 +122,8 @@ fn steps(visitor: &Visitor, view: &ErasureView) -> Markup {
     let request = format!("{own}/request");
     html! {
         @match view.state {
-            None => (visitor.button(&request, Some("danger"), "erasure-request")),
+            // Nothing is erased yet.
+            None => (visitor.button(&request, Some("quiet"), "erasure-request")),
             Some(ErasureState::Requested) => {
                 (visitor.button(&format!("{own}/approve"), Some("danger"), "erasure-approve"))
                 (visitor.button(&format!("{own}/withdraw"), Some("quiet"), "holds-withdraw"))
@@ -153,6 +154,7 @@ fn kept(texts: Texts, refused: &RefusedPart) -> Markup {
         ErasureRefusal::OpenEnvelope => "erasure-open",
         ErasureRefusal::RetentionRunning => "erasure-retention",
         ErasureRefusal::AuthoritativeRecord => "erasure-authoritative",
+        ErasureRefusal::OtherPeople => "erasure-other-people",
     };
     html! {
         (part(texts, &refused.part))

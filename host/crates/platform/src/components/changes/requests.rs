@@ -110,6 +110,7 @@ pub enum ProposedChange {
     /// Subscribes to a funding pack in place of another one, or ends the subscription to it, as
     /// `POST /funding-packs/{id}/subscription`.
     SubscribeFundingPack {
+        /// The pack.
         pack_id: String,
         #[serde(flatten)]
         subscription: PackSubscription,

@@ -102,7 +102,12 @@ pub async fn begin(
         envelope: envelope.id.clone(),
         cause: cause.clone(),
     };
-    jobs::insert(tx, &envelope.org, &job, Some(envelope.id.as_str()), at).await?;
+    let key = envelope.id.as_str();
+    if is_erasure {
+        // One of an earlier request may have failed for good. A request begins within its own job, which goes on.
+        jobs::remove::<DestroyRecord>(tx, &envelope.org, key).await?;
+    }
+    jobs::insert(tx, &envelope.org, &job, Some(key), at).await?;
     Ok(())
 }
 

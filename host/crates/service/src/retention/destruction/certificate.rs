@@ -16,7 +16,11 @@ use holdfast_domain::id::{DestructionId, EnvelopeId, OrgId};
 use holdfast_domain::ledger::LedgerEntry;
 use holdfast_evidence::formats::LogEvidence;
 use holdfast_platform::{Caller, Core, Problem, ProblemKind, ServiceError};
-use holdfast_store::{SqlConnection, destructions as rows};
+use holdfast_store::{SqlConnection, destructions as rows, envelopes};
+
+/// Says where the certificate is of a record that `holdfast restore` destroyed again.
+pub const NOT_RESTORED: &str = "The record was destroyed before this database was restored from an older backup; the certificate is in \
+                                the later database and its ledger";
 
 /// A certificate of destruction, with the entry of the ledger that records it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -36,7 +40,7 @@ pub struct IssuedCertificate {
 ///
 /// # Errors
 /// `NotFound` for an unknown request, and one without this record; `Problem` with `not_destroyed` before the destruction
-/// begins.
+/// begins, and with `certificate_not_restored` for a record that was destroyed again when an older backup was restored.
 pub async fn of_record(
     core: &Core,
     vault: &Vault,
@@ -74,7 +78,8 @@ pub async fn pdf(
     Ok(documents.sheet(sheet).await??.into())
 }
 
-/// Returns the destroyed record of an envelope; none for a whole one.
+/// Returns the destroyed record of an envelope; none for a whole one, and for one that was destroyed again when an older backup
+/// was restored.
 pub async fn of_envelope(
     core: &Core,
     org: &OrgId,
@@ -147,8 +152,15 @@ async fn found(
     let mut connection = core.store.read().await?;
     let org = originator(&mut connection, caller, &id, envelope).await?;
     let Some(destroyed) = rows::destroyed(&mut connection, &org, envelope).await? else {
-        let message = "The record is not destroyed; there is no certificate yet";
-        return Err(Problem::new(ProblemKind::State, "not_destroyed", message).into());
+        let record = envelopes::get_with_destroyed(&mut connection, &org, envelope).await?;
+        let is_destroyed = record.is_some_and(|record| record.destruction.is_some());
+        let (code, message) = if is_destroyed {
+            ("certificate_not_restored", NOT_RESTORED)
+        } else {
+            let message = "The record is not destroyed; there is no certificate yet";
+            ("not_destroyed", message)
+        };
+        return Err(Problem::new(ProblemKind::State, code, message).into());
     };
 
     // A record of a withdrawn or refused request may have been destroyed by another one since.

@@ -40,8 +40,9 @@ const UNKNOWN: ServiceError = ServiceError::NotFound("Destruction");
 
 /// Records of one request at most.
 const MOST: usize = 1_000;
-/// Due records that are looked at for one request.
-const LOOKED_AT: i64 = 10_000;
+/// Due records that are looked at for one request, and those that are read at once.
+const LOOKED_AT: usize = 10_000;
+const SLICE: usize = 100;
 
 /// Body of `POST /destructions`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -54,8 +55,8 @@ pub struct NewDestruction {
     /// The records, all of your organization. Not together with `due`.
     #[schemars(length(min = 1, max = 1000))]
     pub envelope_ids: Option<Vec<String>>,
-    /// Takes all records that are due by your retention schedules, up to 1,000. Those under a legal hold and those of another
-    /// request are left out.
+    /// Takes the records that are due by your retention schedules: the 1,000 oldest, and `more` of the answer states whether
+    /// there are others. Those under a legal hold and those of another request are left out.
     #[serde(default)]
     pub due: bool,
     /// Why, for people of your organization only. It is kept after the destruction, so it should name no customer.
@@ -77,6 +78,7 @@ pub struct NewDestruction {
         "controller_id": "org_01jdk7m3e8f4x9s2w5v6b0c1da", "consent_required": false, "consented_at": null,
         "refusal": null,
     }],
+    "more": false,
     "requested_by": "user:ada@acme.example", "requested_at": "2038-05-02T09:45:00.000Z",
     "authorized_by": "user:ben@acme.example", "authorized_at": "2038-05-02T10:45:00.000Z",
     "carried_out_by": null, "carried_out_at": null, "withdrawn_by": null, "withdrawn_at": null,
@@ -92,6 +94,9 @@ pub struct DestructionView {
     pub certificate_recipient: Option<String>,
     /// The records.
     pub records: Vec<DestructionRecordView>,
+    /// In the answer to a request with `due`: more records are due than one request takes. After this one, another request
+    /// takes the next.
+    pub more: bool,
     /// Person or key that requested it.
     pub requested_by: String,
     /// When that was.
@@ -150,6 +155,7 @@ impl DestructionView {
             reason: request.reason.clone(),
             certificate_recipient: request.certificate_recipient.clone(),
             records: records.iter().map(DestructionRecordView::from).collect(),
+            more: false,
             requested_by: request.requested.by.clone(),
             requested_at: request.requested.at,
             authorized_by: by(&request.authorized),
@@ -175,17 +181,19 @@ pub async fn request(
 ) -> Result<DestructionView, ServiceError> {
     check_texts(&form)?;
     let now = core.clock.now();
-    let mut tx = core.store.begin().await?;
     let id = DestructionId::new();
-    let chosen = match (&form.envelope_ids, form.due) {
-        (Some(ids), false) => named(&mut tx, caller, ids, now).await?,
-        (None, true) => due(&mut tx, caller, now).await?,
+    // Before the transaction: other writes do not wait while a thousand records are looked at.
+    let Chosen { records, more } = match (&form.envelope_ids, form.due) {
+        (Some(ids), false) => named(core, caller, ids, now).await?,
+        (None, true) => due(core, caller, now).await?,
         _ => {
             let why = "Name the envelopes, or take all records that are due";
             return Err(invalid("envelope_ids", "envelope_ids or due", "", why));
         }
     };
 
+    let mut tx = core.store.begin().await?;
+    let chosen = still_free(&mut tx, records, form.due).await?;
     let new = Destruction {
         id: id.clone(),
         org: caller.org.clone(),
@@ -222,7 +230,10 @@ pub async fn request(
         }
     }
 
-    let view = DestructionView::of(&new, &records);
+    let view = DestructionView {
+        more,
+        ..DestructionView::of(&new, &records)
+    };
     record_step(&mut tx, &view, caller, "destruction.requested", now).await?;
     answer.commit(tx, &view).await?;
     Ok(view)
@@ -241,42 +252,89 @@ fn check_texts(form: &NewDestruction) -> Result<(), ServiceError> {
     Ok(())
 }
 
-/// Returns the named envelopes with the parties that control them. One that cannot be destroyed refuses the request.
+/// Records of a new request, with the parties that control them.
+struct Chosen {
+    records: Vec<(Envelope, OrgId)>,
+    /// Whether more are due than one request takes.
+    more: bool,
+}
+
+/// Returns the named envelopes. One that cannot be destroyed refuses the request.
 async fn named(
-    connection: &mut SqlConnection,
+    core: &Core,
     caller: &Caller,
     ids: &[String],
     now: Timestamp,
-) -> Result<Vec<(Envelope, OrgId)>, ServiceError> {
+) -> Result<Chosen, ServiceError> {
+    let mut connection = core.store.read().await?;
     let mut chosen = BTreeMap::new();
     for id in ids {
         let unknown = || ServiceError::NotFound("Envelope");
         let id = EnvelopeId::parse(id).ok_or_else(unknown)?;
-        let envelope = envelopes::get(connection, &caller.org, &id).await?;
+        let envelope = envelopes::get(&mut connection, &caller.org, &id).await?;
         let envelope = envelope.ok_or_else(unknown)?;
-        let checked = requestable(connection, &envelope, now).await;
+        let checked = requestable(&mut connection, &envelope, now).await;
         let controller = checked.map_err(|error| about(error, &envelope))?;
         chosen.insert(id.to_string(), (envelope, controller));
     }
-    Ok(chosen.into_values().collect())
+    Ok(Chosen {
+        records: chosen.into_values().collect(),
+        more: false,
+    })
 }
 
-/// Returns all due envelopes that can be destroyed, with the parties that control them.
-async fn due(
+/// Returns the oldest due envelopes that can be destroyed.
+async fn due(core: &Core, caller: &Caller, now: Timestamp) -> Result<Chosen, ServiceError> {
+    let (mut records, mut more) = (Vec::new(), false);
+    let (mut after, mut looked_at) = (None, 0);
+    while !more {
+        // A connection for each slice, so that others get one in between.
+        let mut connection = core.store.read().await?;
+        let slice = due_slice(&mut connection, caller, after.as_ref(), now).await?;
+        let Some(last) = slice.last else {
+            break;
+        };
+        after = Some(last);
+        looked_at += SLICE;
+        records.extend(slice.records);
+        more = records.len() > MOST || looked_at >= LOOKED_AT;
+    }
+    records.truncate(MOST);
+
+    if records.is_empty() {
+        return Err(nothing_due());
+    }
+    Ok(Chosen { records, more })
+}
+
+fn nothing_due() -> ServiceError {
+    let message = "No record is due that could be destroyed";
+    Problem::new(ProblemKind::State, "nothing_due", message).into()
+}
+
+/// Some of the due records.
+struct DueSlice {
+    records: Vec<(Envelope, OrgId)>,
+    /// The last one that was looked at; none behind the last slice.
+    last: Option<EnvelopeId>,
+}
+
+/// Returns those of the next due records that can be destroyed.
+async fn due_slice(
     connection: &mut SqlConnection,
     caller: &Caller,
+    after: Option<&EnvelopeId>,
     now: Timestamp,
-) -> Result<Vec<(Envelope, OrgId)>, ServiceError> {
-    let mut chosen = Vec::new();
-    let proposals = retention::proposals(connection, &caller.org, None, LOOKED_AT).await?;
-    for proposal in proposals {
-        let found =
-            envelopes::get_with_destroyed(connection, &caller.org, &proposal.envelope).await?;
+) -> Result<DueSlice, ServiceError> {
+    let (org, mut records, mut last) = (&caller.org, Vec::new(), None);
+    for proposal in retention::proposals(connection, org, after, SLICE as i64).await? {
+        let found = envelopes::get_with_destroyed(connection, org, &proposal.envelope).await?;
+        last = Some(proposal.envelope);
         let Some(envelope) = found else {
             continue;
         };
         match requestable(connection, &envelope, now).await {
-            Ok(controller) => chosen.push((envelope, controller)),
+            Ok(controller) => records.push((envelope, controller)),
             Err(
                 ServiceError::Store(StoreError::Destroyed)
                 | ServiceError::Problem(_)
@@ -284,16 +342,29 @@ async fn due(
             ) => {}
             Err(error) => return Err(error),
         }
-        if chosen.len() >= MOST {
-            break;
+    }
+    Ok(DueSlice { records, last })
+}
+
+/// Returns the chosen records that no request has named since they were looked at. What else came in between stands against
+/// the next step. A named one refuses the request; of those that are due, it is left out.
+async fn still_free(
+    tx: &mut WriteTransaction,
+    chosen: Vec<(Envelope, OrgId)>,
+    is_due: bool,
+) -> Result<Vec<(Envelope, OrgId)>, ServiceError> {
+    let mut free = Vec::new();
+    for (envelope, controller) in chosen {
+        match require_free(tx, &envelope).await {
+            Ok(()) => free.push((envelope, controller)),
+            Err(ServiceError::Problem(_)) if is_due => {}
+            Err(error) => return Err(about(error, &envelope)),
         }
     }
-
-    if chosen.is_empty() {
-        let message = "No record is due that could be destroyed";
-        return Err(Problem::new(ProblemKind::State, "nothing_due", message).into());
+    if is_due && free.is_empty() {
+        return Err(nothing_due());
     }
-    Ok(chosen)
+    Ok(free)
 }
 
 /// Returns the party that controls a record which can be destroyed, and is in no other request.
@@ -304,8 +375,17 @@ async fn requestable(
 ) -> Result<OrgId, ServiceError> {
     // The consent comes after the request, so it is not asked for here.
     let control = check(connection, envelope, None, now).await?;
+    require_free(connection, envelope).await?;
+    Ok(control.controller)
+}
+
+/// Refuses a record of another request.
+async fn require_free(
+    connection: &mut SqlConnection,
+    envelope: &Envelope,
+) -> Result<(), ServiceError> {
     let Some(other) = rows::open_of(connection, envelope).await? else {
-        return Ok(control.controller);
+        return Ok(());
     };
     let message = "Another request names this record already";
     let problem = Problem::new(ProblemKind::State, "destruction_requested", message);
@@ -464,7 +544,8 @@ async fn check_all(
     Ok(())
 }
 
-/// Queues the destruction of each record.
+/// Queues the destruction of each record, in place of a job of an earlier request: one that failed for good, or that is about
+/// to end.
 async fn queue(
     tx: &mut WriteTransaction,
     id: &DestructionId,
@@ -476,7 +557,9 @@ async fn queue(
             envelope: record.envelope.clone(),
             cause: DestructionCause::Destruction(id.clone()),
         };
-        jobs::insert(tx, &record.org, &job, Some(record.envelope.as_str()), now).await?;
+        let key = record.envelope.as_str();
+        jobs::remove::<DestroyRecord>(tx, &record.org, key).await?;
+        jobs::insert(tx, &record.org, &job, Some(key), now).await?;
     }
     Ok(())
 }

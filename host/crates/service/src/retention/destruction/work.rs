@@ -120,6 +120,7 @@ fn refusal(error: &ServiceError) -> Option<DestructionRefusal> {
             (problem.code, problem.message)
         }
         ServiceError::Conflict(message) => (None, message.clone()),
+        ServiceError::NotFound(what) => (None, format!("{what} not found")),
         _ => return None,
     };
     Some(DestructionRefusal {
@@ -185,4 +186,18 @@ async fn finish(core: &Core, org: &OrgId, id: &EnvelopeId) -> Result<(), Service
     }
     tx.commit().await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_further_try_changes_is_a_refusal() {
+        let gone = refusal(&ServiceError::NotFound("Destruction")).unwrap();
+        assert_eq!(gone.message, "Destruction not found");
+        let conflict = refusal(&ServiceError::Conflict("It is open".into())).unwrap();
+        assert_eq!(conflict.message, "It is open");
+        assert_eq!(refusal(&ServiceError::Busy), None);
+    }
 }
