@@ -250,7 +250,7 @@ async fn the_guides_work_with_curl() {
     .await;
 }
 
-/// Pages with commands only, and the end of what they print.
+/// Pages with commands only, and the end of their output.
 const WALKS: [(&str, &str); 4] = [
     ("facts", "27815.15 USD, page 2"),
     ("funding", "sent"),
@@ -351,7 +351,7 @@ fn every_page_with_commands_is_run_or_has_a_reason() {
     }
 }
 
-/// What is not run at least exists: each command of the program, with its options.
+/// Commands that the guides do not run at least exist: each command of the program, with its options.
 #[test]
 fn every_command_of_the_pages_exists() {
     let data = tempfile::tempdir().unwrap();

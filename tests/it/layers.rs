@@ -76,7 +76,7 @@ fn imports(text: &str) -> BTreeSet<String> {
     found
 }
 
-/// Crates whose files are modules of the table by themselves.
+/// Crates with files that are modules of the table by themselves.
 const FOLDERS: [&str; 3] = ["", "base", "adapters"];
 /// Modules that are in a crate of areas, and below or above them.
 const BESIDE_AREAS: [(&str, &str); 3] = [
@@ -531,7 +531,7 @@ fn table(statement: &str) -> Option<&str> {
     words.get(before + 1).copied()
 }
 
-/// PostgreSQL refuses a prepared statement whose result a newer node's migration has changed, so nodes of two versions
+/// PostgreSQL refuses a prepared statement if a newer node's migration has changed its result, so nodes of two versions
 /// could not work side by side.
 #[test]
 fn a_statement_names_its_columns() {

@@ -220,7 +220,7 @@ async fn as_written(slot: Slot, bytes: Vec<u8>) {
 
 const BESIDE_SIGNING: [Slot; 3] = [Slot::Payment, Slot::Kba, Slot::Messaging];
 
-/// Slots whose starters are built in languages that take half a minute each. `HOLDFAST_STARTERS=all` builds all.
+/// Slots with starters that are built in languages that take half a minute each. `HOLDFAST_STARTERS=all` builds all.
 fn of_slow_languages() -> &'static [Slot] {
     match std::env::var_os("HOLDFAST_STARTERS") {
         Some(_) => &BESIDE_SIGNING,

@@ -665,7 +665,7 @@ async fn a_dry_run_asks_for_no_payment() {
 }
 
 /// A request of version 2026-07-28: there is no handshake, each request names version and client, and headers repeat
-/// what it is about.
+/// its method and subject.
 fn message_without_handshake(
     version: &'static str,
     method: &str,
@@ -708,7 +708,7 @@ async fn the_version_2026_07_28_needs_no_handshake() {
     }
     assert!(found["capabilities"]["tools"].is_object(), "{found}");
 
-    // Lists say for how long, and for whom, they may be kept.
+    // Lists state for how long, and for which callers, they may be cached.
     let listed = ask("tools/list", None, json!({})).await.json()["result"].clone();
     assert_eq!(listed["resultType"], "complete", "{listed}");
     assert_eq!(listed["cacheScope"], "private", "{listed}");

@@ -209,7 +209,7 @@ impl DestructionDrill {
         self.finish(&self.ahead(kills)).await;
     }
 
-    /// Lets the last server finish, and searches what is left.
+    /// Lets the last server finish, and searches the remaining data.
     async fn finish(&self, ahead: &str) {
         let variables = [("HOLDFAST_CLOCK_OFFSET", ahead)];
         let server = ServerProcess::start(&self.home, &[], &variables).unwrap();

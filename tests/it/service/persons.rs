@@ -146,7 +146,7 @@ async fn an_export_has_the_person_and_nobody_else(change: impl FnOnce(&mut Confi
     let mut actions = actions.map(|entry| entry["action"].as_str().unwrap());
     assert!(actions.any(|action| action == "signer.completed"));
 
-    // The other signer, and the customer whose contract it is.
+    // The other signer, and the customer that the contract belongs to.
     for other in [
         "seller@example.com",
         "Bob Seller",
@@ -235,7 +235,7 @@ async fn what_a_duty_keeps_is_refused_by_name(change: impl FnOnce(&mut Config)) 
     let lender = Party::new(&app).await;
     designate(&app, &offered, &lender.org).await.data(200);
 
-    // Before anybody asks, and without a request.
+    // A dry run needs no request, and makes none.
     let path = format!("/partner/customers/{person}/erase?dry_run=true");
     let planned = app.post(&path, json!({})).await.data(200);
     assert_eq!(planned["state"], Value::Null);
@@ -261,7 +261,7 @@ async fn what_a_duty_keeps_is_refused_by_name(change: impl FnOnce(&mut Config)) 
     assert_eq!(refused(&done, &filed)["schedule"], "Filed");
     assert!(refused(&done, &filed)["destroy_after"].is_string());
 
-    // What is refused keeps its values.
+    // Refused parts keep their values.
     for id in [&held, &enforceable, &offered, &open] {
         let path = format!("/partner/envelopes/{id}/signers");
         let signers = app.get(&path).await.data(200).to_string();
@@ -290,7 +290,7 @@ async fn what_a_duty_keeps_is_refused_by_name(change: impl FnOnce(&mut Config)) 
         copied.text()
     );
 
-    // Another request erases what is not kept any more, and the rest stays refused.
+    // Another request erases the parts that no duty protects any more, and the rest stays refused.
     void(&app, &open).await;
     lift(&app, &hold).await;
     let again = step(&app, "ada@oak.example", &person, "erase").await;
@@ -455,7 +455,7 @@ async fn the_request_of_a_key_is_taken_over_by_a_person() {
     assert_eq!(second.data(200)["state"], "erased");
 }
 
-/// The page names what is kept before anybody asks, and the erased customer's page leads to it.
+/// The page names the protected parts before an erasure is requested, and the erased customer's page leads to it.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_console_erases_a_person_by_two_people() {
     let app = TestApp::start().await;

@@ -225,7 +225,7 @@ async fn one_person_subscribes_to_no_funding_pack_alone() {
     let packs = app.get_with_bearer(olga, "/funding-packs").await.data(200);
     assert_eq!(packs["packs"][0]["pinned_version"], 1);
 
-    // Nor does one person leave it.
+    // One person alone cannot leave it, either.
     let end = json!({ "subscribed": false });
     needs_approval(&app.post_with_bearer(olga, &path, end).await);
     change["subscribed"] = false.into();

@@ -185,7 +185,7 @@ async fn facts_become_dates_when_a_contract_is_vaulted() {
     ]);
     let mut body = envelope_body(&Value::Null);
     body["envelope_kind"] = "paper".into();
-    // The text says another day: nobody is notified of either.
+    // The text has another day: neither day causes a notice.
     body["metadata"] = json!({ "renewal_date": "2039-01-31" });
     let paper = app.post("/partner/envelopes", body).await.data(201);
     let id = paper["envelope_id"].as_str().unwrap();

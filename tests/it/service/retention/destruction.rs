@@ -1,4 +1,4 @@
-//! Destruction of records: what stands against it, the steps of two people, and what is left.
+//! Destruction of records: obstacles, the steps of two people, and the remaining data.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ use crate::support::{TestApp, TestResponse, envelope_body, files_below, form, pd
 
 const ADA: &str = "ada@oak.example";
 pub const BEN: &str = "ben@oak.example";
-/// The signer, of whom nothing is left.
+/// The signer. Nothing about this person remains.
 const NAME: &str = "Quentin Zabriskie";
 const EMAIL: &str = "quentin.zabriskie@signers.example";
 
@@ -234,7 +234,7 @@ async fn a_destruction_takes_two_people() {
     app.events_fit_their_schemas(1).await;
 }
 
-/// The page leads from the request to the certificate. The steps towards what cannot be undone ask first.
+/// The page leads from the request to the certificate. The steps towards an act that cannot be undone ask first.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_console_destroys_a_record_by_two_people() {
     const LIST: &str = "/console/destructions";
@@ -576,7 +576,7 @@ async fn requests_that_are_stored_after_the_destruction_have_no_bodies() {
     destroy(&app, &id).await;
     app.get(&format!("/partner/envelopes/{id}")).await.data(200);
 
-    // The list stores what waits.
+    // The list stores the waiting requests.
     let developer = app.person("dev@oak.example", "developer");
     let path = format!("/request-log?envelope_id={id}");
     let logged = app.get_with_bearer(&developer, &path).await.data(200);
