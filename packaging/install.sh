@@ -130,7 +130,7 @@ get_archive() {
     fail "$archive does not have the SHA-256 of SHA256SUMS. Nothing was installed; get it again"
 }
 
-# An old release with its old signature is no upgrade, whoever offers it.
+# An old release with its old signature is no upgrade, from any server.
 check_version() {
   version=${archive#holdfast-}
   version=${version%-"$machine"-linux.tar.gz}

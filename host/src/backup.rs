@@ -50,13 +50,13 @@ const NEWER_KEY: &str = "keys/master.next.key";
 const HOLD: Duration = Duration::from_secs(600);
 const RENEWAL: Duration = Duration::from_secs(30);
 const PIECE: usize = 1024 * 1024;
-/// Folder of the data folder for the copy of the database whose records are being sealed.
+/// Folder of the data folder for the copy of the database while its records are being sealed.
 const UNSEALED: &str = "backup-in-progress";
 /// Name of a database that is being restored.
 const UNFINISHED: &str = "holdfast.restoring.db";
 /// Records that are sealed in one transaction.
 const AT_ONCE: i64 = 100;
-/// Actor of entries about records whose destruction a restored backup does not know.
+/// Actor of entries about destructions that a restored backup does not know.
 const OPERATOR: &str = "operator";
 
 /// Content of a backup.
@@ -87,7 +87,7 @@ pub struct BackupFile {
 pub struct RestoredBackup {
     /// Content of the backup.
     pub manifest: BackupManifest,
-    /// Records whose sealed rows were put back.
+    /// Records with sealed rows that were put back.
     pub unsealed: u64,
     /// Records that were destroyed after the backup, and were destroyed again.
     pub destroyed: u64,
@@ -317,7 +317,7 @@ async fn seal_into(
     }
     sealed_records::finish(&copy).await?;
 
-    // A new file: pages of the copy still have what was removed from it.
+    // A new file: pages of the copy still have the removed values.
     copy.snapshot_into(to).await?;
     copy.close().await;
     Ok(())
@@ -638,7 +638,7 @@ async fn put_rows_back(
     Ok(())
 }
 
-/// Says what to do about a key that does not open.
+/// Returns the error for a key that does not open, with its remedy.
 fn of_keys(error: FilesError) -> BackupError {
     match error {
         FilesError::Encryption(_) => BackupError::NoKeys(
@@ -712,7 +712,7 @@ fn remove_if_there(path: &Path) -> Result<(), BackupError> {
     }
 }
 
-/// Returns the manifest of a backup whose files are as it names them.
+/// Returns the manifest of a backup if the files are as it names them.
 fn checked(from: &Path) -> Result<BackupManifest, BackupError> {
     let path = from.join(MANIFEST);
     let text = fs::read(&path).at(&path)?;

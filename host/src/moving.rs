@@ -38,7 +38,7 @@ const FIRST_SLICE: usize = 20;
 const SLICE_BYTES: usize = 8 * 1024 * 1024;
 /// Objects that are copied or compared at once.
 const OBJECTS_AT_ONCE: usize = 8;
-/// Interval at which a node says that it runs, unless configured.
+/// Interval at which a node reports that it runs, unless configured.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 /// Intervals without a sign after which a node counts as stopped.
 const MISSED_SIGNS: u32 = 3;
@@ -166,7 +166,7 @@ pub enum MoveError {
     },
 }
 
-/// What was compared at the end of a move.
+/// Data that was compared at the end of a move.
 #[derive(Debug, Serialize)]
 pub struct MoveReport {
     /// Database that was left.
@@ -190,7 +190,7 @@ pub struct TableReport {
     pub digest: String,
 }
 
-/// Ledgers whose entries follow each other, and the log over them.
+/// Ledgers with entries that follow each other, and the log over them.
 #[derive(Debug, Default, Serialize)]
 pub struct LedgerReport {
     /// Number of ledgers.
@@ -540,7 +540,7 @@ async fn resumed(known: &InstallationMove, target: &Side) -> Result<String, Move
 }
 
 /// Waits for signs of life. Nodes on PostgreSQL have no lock that ends with them, and their clocks may differ from this
-/// one: the age of a sign says nothing, only a new one does.
+/// one: the age of a sign proves nothing, only a new one does.
 async fn wait_for_nodes(config: &Config, source: &Side) -> Result<(), MoveError> {
     if server::sqlite_path(&config.database_url()).is_some() {
         return Ok(());

@@ -165,7 +165,7 @@ async fn check_fence(store: &Store, config: &Config, url: &str) -> Result<(), St
     }
 }
 
-/// Says why a database is not used, and what to do.
+/// Explains why a database is not used, and what to do.
 fn fence_text(fence: &InstallationMove) -> String {
     let place = &fence.place;
     match fence.state {

@@ -45,7 +45,7 @@ pub async fn run(
     Ok(())
 }
 
-/// Says what was moved and compared, and which settings to change.
+/// Describes the moved and compared data, and the settings to change.
 fn summary(report: &MoveReport) -> String {
     let rows: u64 = report.tables.values().map(|table| table.rows).sum();
     let (ledgers, objects) = (&report.ledgers, &report.objects);

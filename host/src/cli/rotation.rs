@@ -71,7 +71,7 @@ pub async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows what a command has done, and the records whose keys it had to leave. They make its exit status.
+/// Shows what a command has done, and the records with keys that it had to leave. They make its exit status.
 fn done(output: &CommandOutput, shown: &Value, text: &str, damaged: &[String]) -> ExitCode {
     if damaged.is_empty() {
         output.one(shown, text);

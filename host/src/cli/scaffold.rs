@@ -213,7 +213,7 @@ const READER: &[File] = rules!(
 );
 
 impl StarterLanguage {
-    /// Returns the files that build and test a provider, whatever its slot is.
+    /// Returns the files that build and test a provider of any slot.
     fn tools(self) -> &'static [File] {
         match self {
             Self::Rust => example!("rust", "Cargo.toml", "Makefile"),

@@ -88,10 +88,10 @@ fn given(
     Ok((trusted, bundle))
 }
 
-/// What is known about an envelope of this installation.
+/// Report about an envelope of this installation.
 enum EnvelopeReport {
     Whole(Box<VerificationReport>),
-    /// The certificate of its destruction, whose entry is in an intact ledger.
+    /// The certificate of its destruction, with its entry in an intact ledger.
     Destroyed(Value),
 }
 
@@ -120,7 +120,7 @@ async fn verify_destroyed(
     }))
 }
 
-/// Returns what is known of a record that `holdfast restore` has destroyed again, from its intact ledger.
+/// Returns the facts known about a record that `holdfast restore` has destroyed again, from its intact ledger.
 fn destroyed_again(id: &str, entries: &[LedgerEntry]) -> Result<Value, Failure> {
     let mut newest = entries.iter().rev();
     let entry = newest.find(|entry| entry.action == DESTROYED);

@@ -192,7 +192,7 @@ async fn work(app: App, job: ClaimedJob, _slot: Option<OwnedSemaphorePermit>) ->
     goes_on
 }
 
-/// Tells the sender that a message to a signer is given up. What a mail server refuses for good is reported where it
+/// Informs the sender that a message to a signer is given up. What a mail server refuses for good is reported where it
 /// is sent.
 async fn report_given_up(
     app: &App,

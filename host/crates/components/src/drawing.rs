@@ -10,7 +10,7 @@ pub fn svg(page: &DrawnPage, label: &str) -> Markup {
         svg viewBox=(format!("0 0 {} {}", page.width, page.height)) role="img" aria-label=(label) {
             rect width=(page.width) height=(page.height) fill="#ffffff" stroke="#c8c8d0" stroke-width="100" {}
             @for line in &page.text {
-                // As wide as in the document, whatever font the reader has: the areas have to surround their words.
+                // As wide as in the document, also with another font: the areas have to surround their words.
                 text x=(line.area.x) y=(line.area.y + line.area.h) font-size=(line.area.h) textLength=(line.area.w)
                     lengthAdjust="spacingAndGlyphs" fill="#55555f" { (line.text) }
             }

@@ -215,7 +215,7 @@ pub enum RequestedChange {
         component_id: ComponentId,
         /// The component when the change was requested.
         component: ComponentIdentity,
-        /// What is new.
+        /// Description of the change.
         description: String,
         /// Null: when the change is applied.
         effective_at: Option<Timestamp>,

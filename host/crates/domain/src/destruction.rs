@@ -1,4 +1,4 @@
-//! Destruction of records: the request, the steps of people towards it, and the certificate of what was destroyed.
+//! Destruction of records: the request, the steps of people towards it, and the certificate of the destruction.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ pub struct DestructionStep {
     pub by: String,
     /// Organization of the actor.
     pub org: OrgId,
-    /// Id of the user; `None` for keys, and for people whom only an issuer knows.
+    /// Id of the user; `None` for keys, and for people known only to an issuer.
     pub user: Option<UserId>,
     /// Role of the user.
     pub role: Option<Role>,

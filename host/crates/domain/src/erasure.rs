@@ -1,4 +1,4 @@
-//! Erasure of a person: what is erased, and what a duty keeps.
+//! Erasure of a person: the parts that are erased, and those that a duty protects.
 
 use super::clock::Timestamp;
 use super::envelope::words;
@@ -17,7 +17,7 @@ words! {
 }
 
 words! {
-    /// Part of what is held about a person.
+    /// Part of the data held about a person.
     PersonPart {
         // Name, addresses and other values of the customer, and working data with them.
         Customer = "customer",

@@ -1,4 +1,4 @@
-//! Legal holds: while one is in force, nothing of what it covers leaves or is deleted.
+//! Legal holds: while one is in force, nothing that it covers leaves or is deleted.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +35,7 @@ pub struct LegalHold {
     pub id: HoldId,
     /// Organization that placed it. The hold covers records while this organization controls them.
     pub org: OrgId,
-    /// What it covers.
+    /// Scope of the hold.
     pub scope: HoldScope,
     /// Id of the envelope, customer, transfer or organization.
     pub subject: String,

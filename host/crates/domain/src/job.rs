@@ -242,7 +242,7 @@ pub struct DestroyRecord {
 impl JobPayload for DestroyRecord {
     const NAME: &'static str = "record.destroy";
     const QUEUE: JobQueue = JobQueue::Bulk;
-    /// A record whose destruction began is destroyed to the end. What stands against the beginning is a result, and no error.
+    /// A destruction that has begun runs to its end. An obstacle at the beginning is a result, not an error.
     const RETRIES: RetryPolicy = RetryPolicy::EvenRefused;
 }
 

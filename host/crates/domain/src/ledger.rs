@@ -5,8 +5,8 @@
 //! preceding entry, and 64 zeros for the first.
 //!
 //! Details with personal values have a random `salt`, so that the hash is a commitment to them. When a record is
-//! destroyed, these details and the salt go with it: the hash stays, its chain still verifies, and nobody finds the
-//! values by trying.
+//! destroyed, these details and the salt go with it: the hash stays, its chain still verifies, and the values cannot
+//! be found by trying.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ pub struct LedgerEntry {
     pub details: Value,
     pub previous_hash: String,
     pub hash: String,
-    /// Whether the details were destroyed with the record: the hash is what is left of them.
+    /// Whether the details were destroyed with the record, so that only their hash is left.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub withheld: bool,
 }
@@ -100,8 +100,8 @@ impl NewEntry {
     }
 }
 
-/// Members of the details with personal values, at any depth. A name is personal unless it is that of an organization or
-/// a component ([`NAMED`]), and so is each text with an e-mail address, whatever its member.
+/// Members of the details with personal values, at any depth. A name is personal unless it belongs to an organization or
+/// a component ([`NAMED`]). A text with an e-mail address is personal in any member.
 const PERSONAL: [&str; 30] = [
     "address",
     "answer",
@@ -135,7 +135,7 @@ const PERSONAL: [&str; 30] = [
     "witness",
 ];
 
-/// Members of organizations and components, whose `name` is not personal.
+/// Members of organizations and components. Their `name` is not personal.
 const NAMED: [&str; 2] = ["organization_id", "version"];
 
 /// Whether a value has a personal one in it.
@@ -205,8 +205,8 @@ impl LedgerEntry {
         !self.withheld && self.computed_hash() == self.hash
     }
 
-    /// Returns what is left of the entry when its record is destroyed: without personal values, all of it, otherwise its
-    /// hash, act, time, and what kind of actor it was. A repeat changes nothing.
+    /// Returns the entry as it stays after the destruction of its record: all of it if it has no personal values,
+    /// otherwise its hash, act, time, and the kind of its actor. A repeat changes nothing.
     pub fn redacted(&self) -> Self {
         let is_personal = has_address(&self.actor) || has_personal_values(&self.details);
         if self.withheld || !is_personal {
@@ -381,7 +381,7 @@ mod tests {
         LedgerEntry::after(last, new.salted())
     }
 
-    /// Chain of a record whose destruction has begun, as it is stored.
+    /// Stored chain of a record after its destruction has begun.
     fn begun_chain() -> Vec<LedgerEntry> {
         let first = signed(None);
         let new = NewEntry {

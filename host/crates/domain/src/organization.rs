@@ -115,7 +115,7 @@ pub struct OrgSettings {
     pub active_content: ActiveContent,
     /// Reminders of new envelopes that name no plan of their own.
     pub reminders: Option<ReminderPlan>,
-    /// Hours in which nobody is reminded by a plan.
+    /// Hours without reminders by a plan.
     pub quiet_hours: Option<QuietHours>,
     /// Address for replies to mails about envelopes, instead of their creators'.
     pub reply_to: Option<String>,
@@ -589,7 +589,7 @@ words! {
         // Legal holds and retention schedules.
         HoldsRead = "holds:read",
         HoldsWrite = "holds:write",
-        // Exports and erases what is held about a customer.
+        // Exports and erases the data held about a customer.
         CustomersPrivacy = "customers:privacy",
     }
 }

@@ -74,7 +74,7 @@ pub struct PlannedReminders {
     pub plan: ReminderPlan,
     /// Reminders sent by the plan.
     pub sent: u8,
-    /// Signers whom the plan has reminded.
+    /// Signers that the plan has reminded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reminded: Vec<SignerId>,
     /// Time limit that signers were warned of.
@@ -86,7 +86,7 @@ pub struct PlannedReminders {
 }
 
 impl PlannedReminders {
-    /// Returns a plan that has reminded nobody.
+    /// Returns a plan that has sent no reminders.
     pub fn new(plan: ReminderPlan) -> Self {
         Self {
             plan,
@@ -103,7 +103,7 @@ impl PlannedReminders {
     }
 }
 
-/// Hours in which nobody is reminded, in the organization's time zone.
+/// Hours without reminders, in the organization's time zone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuietHours {

@@ -159,7 +159,7 @@ pub struct DocumentRepair {
 /// organization see it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TemplateSharing {
-    /// Roles whose users see the template.
+    /// Roles of the users who see the template.
     #[serde(default)]
     #[schemars(length(max = 8))]
     pub roles: Vec<Role>,

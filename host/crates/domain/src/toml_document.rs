@@ -261,7 +261,7 @@ since = 2026-06-03
             (&["facts", "0", "kind"], 7),
             (&["facts", "0", "printed", "1", "page"], 10),
             (&["facts", "1", "since"], 16),
-            // What is missing is missing in the member above it.
+            // A missing member has the line of the member above it.
             (&["facts", "1", "printed", "0"], 13),
             (&["colour"], 1),
         ] {

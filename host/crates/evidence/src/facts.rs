@@ -104,7 +104,7 @@ fn document_of(authoritative: &Bytes, stored: &Value) -> Option<Bytes> {
 
 /// Reads the facts again with the same component.
 fn read_again(record: &FactRecord, document: Bytes, reader: &Facts) -> ReportFinding {
-    // The digests prove the facts. Only a component at hand can show that the document says them.
+    // The digests prove the facts. Only a component at hand can show that the document states them.
     let unchecked = |why: String| ReportFinding::unchecked(CHECK, OpenQuestion::Nothing, why);
     let (sheet, map) = (&record.sheet, &record.map);
     let count = sheet.facts.len();

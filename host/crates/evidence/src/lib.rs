@@ -282,7 +282,7 @@ fn chain(entries: &[LedgerEntry]) -> ReportFinding {
     }
 }
 
-/// Says how many entries lost their details; `None` for a record that was not destroyed.
+/// Describes how many entries lost their details; `None` for a record that was not destroyed.
 fn destroyed(entries: &[LedgerEntry]) -> Option<String> {
     let withheld = entries.iter().filter(|entry| entry.withheld).count();
     (withheld > 0).then(|| {

@@ -29,9 +29,9 @@ const NEEDS_PASSWORD: &str =
 pub struct ValidationIssue {
     /// Kind of the problem, such as `invalid_type`.
     pub code: String,
-    /// What would be valid.
+    /// Description of a valid value.
     pub expected: String,
-    /// What was sent, or its type.
+    /// Value that was sent, or its type.
     pub received: String,
     /// Member names and list indexes from the root of the body.
     #[schemars(extend("items" = { "type": ["string", "integer"] }))]

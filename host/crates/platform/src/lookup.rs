@@ -6,7 +6,7 @@ use holdfast_domain::envelope::Envelope;
 use holdfast_domain::id::{EnvelopeId, OrgId};
 use holdfast_store::{WriteTransaction, envelopes};
 
-/// Returns an envelope of the caller's organization whose record is whole.
+/// Returns an envelope of the caller's organization if its record is whole.
 pub async fn envelope(core: &Core, caller: &Caller, id: &str) -> Result<Envelope, ServiceError> {
     let id = EnvelopeId::parse(id).ok_or(ServiceError::NotFound("Envelope"))?;
     let mut connection = core.store.read().await?;
@@ -15,7 +15,7 @@ pub async fn envelope(core: &Core, caller: &Caller, id: &str) -> Result<Envelope
         .ok_or(ServiceError::NotFound("Envelope"))
 }
 
-/// Returns an envelope of the caller's organization, also one whose record is destroyed.
+/// Returns an envelope of the caller's organization, also one with a destroyed record.
 pub async fn with_destroyed(
     core: &Core,
     caller: &Caller,

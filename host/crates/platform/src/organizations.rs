@@ -114,7 +114,7 @@ pub struct OrganizationView {
     pub active_content: ActiveContent,
     /// Reminders of new envelopes that name no plan of their own.
     pub reminders: Option<ReminderPlan>,
-    /// Hours in which nobody is reminded by a plan, in the time zone of `dates`.
+    /// Hours without reminders by a plan, in the time zone of `dates`.
     pub quiet_hours: Option<QuietHours>,
     /// Address for replies to mails about envelopes. Without it, replies go to the user who created the envelope,
     /// or who owns the API key that did.
@@ -265,7 +265,7 @@ pub struct ChangeOrganization {
     #[serde(default)]
     #[schemars(with = "Option<ReminderPlan>")]
     pub reminders: FieldPatch<ReminderPlan>,
-    /// Hours in which nobody is reminded by a plan, in the time zone of `dates`.
+    /// Hours without reminders by a plan, in the time zone of `dates`.
     #[serde(default)]
     #[schemars(with = "Option<QuietHours>")]
     pub quiet_hours: FieldPatch<QuietHours>,

@@ -113,7 +113,8 @@ pub async fn flush(core: &Core) -> Result<(), ServiceError> {
     Ok(tx.commit().await?)
 }
 
-/// Takes the bodies of requests about destroyed records. Their destruction has emptied what was stored before, and these waited.
+/// Empties the bodies of requests about destroyed records. The destruction emptied only the requests that were stored
+/// before it; these were still waiting.
 async fn forget_destroyed(
     tx: &mut WriteTransaction,
     requests: &mut [NewRequest],

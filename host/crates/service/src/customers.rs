@@ -330,7 +330,7 @@ pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<OwnCustomer, 
     Ok(found.into())
 }
 
-/// Returns the row of a customer of the caller's organization, also of one whose data was erased.
+/// Returns the row of a customer of the caller's organization, also of an erased one.
 pub(crate) async fn find(
     core: &Core,
     caller: &Caller,

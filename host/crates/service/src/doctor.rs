@@ -173,7 +173,7 @@ async fn witnesses(core: &Core) -> Result<String, String> {
     checked.map_err(|error| error.to_string())
 }
 
-/// Says how far back bytes of destroyed records may live on in backups.
+/// Reports how far back bytes of destroyed records may live on in backups.
 async fn backups(core: &Core) -> Result<String, String> {
     let oldest = installation::oldest_backup(core).await;
     let oldest = match oldest.map_err(|error| error.to_string())? {

@@ -11,7 +11,7 @@
 //! | `facts` | facts of contracts, and the maps that they are read with |
 //! | `funding` | checks by funding rules, stipulations, packs of lenders |
 //! | `control`, `inspection` | parties of a record and their acts; looks, statements, pools |
-//! | `persons` | what is held about a person: export and erasure |
+//! | `persons` | data held about a person: export and erasure |
 //! | `retention` | legal holds, retention schedules, records that are due, destruction |
 //! | `tapes` | tables that a party writes itself, compared with the contracts of its records |
 //! | `customers`, `test_mode` | customers and their files; test data |

@@ -219,7 +219,7 @@ pub async fn list(
     list.page(connection, page, limit).await
 }
 
-/// Returns the newest customers whose name or address has a part, in any case, of ASCII letters only on SQLite. An id
+/// Returns the newest customers with a text in their name or address, in any case, of ASCII letters only on SQLite. An id
 /// finds its customer. With `after`, only older ones than that.
 pub async fn search(
     connection: &mut SqlConnection,

@@ -243,7 +243,7 @@ pub async fn refuse(
     .await
 }
 
-/// Adds a record whose destruction begins, with its certificate.
+/// Adds a record at the beginning of its destruction, with its certificate.
 pub async fn insert_destroyed(
     tx: &mut WriteTransaction,
     record: &DestroyedRecord,

@@ -85,7 +85,7 @@ pub async fn insert(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<()
     Ok(())
 }
 
-/// Returns an envelope whose record is whole.
+/// Returns an envelope if its record is whole.
 ///
 /// # Errors
 /// [`StoreError::Destroyed`] from the beginning of its destruction on.
@@ -97,7 +97,7 @@ pub async fn get(
     whole(get_with_destroyed(connection, org, id).await?)
 }
 
-/// Refuses an envelope whose record is destroyed. Reading it any further is the exception, so that no read is forgotten.
+/// Refuses an envelope with a destroyed record. Reading it any further is the exception, so that no read is forgotten.
 fn whole(found: Option<Envelope>) -> Result<Option<Envelope>, StoreError> {
     match found {
         Some(envelope) if envelope.destruction.is_some() => Err(StoreError::Destroyed),
@@ -167,7 +167,7 @@ pub async fn get_for_key(
     ))
 }
 
-/// Returns an envelope whose record is whole, with its row locked until the transaction ends.
+/// Returns an envelope if its record is whole, with its row locked until the transaction ends.
 ///
 /// # Errors
 /// [`StoreError::Destroyed`] from the beginning of its destruction on.

@@ -101,8 +101,8 @@ pub async fn remove(
         .await
 }
 
-/// Returns the envelopes of a customer, and those in which someone with the customer's address takes part, without those whose
-/// destruction has begun.
+/// Returns the envelopes of a customer, and those in which someone with the customer's address takes part, except
+/// after their destruction has begun.
 pub async fn envelopes(
     connection: &mut SqlConnection,
     customer: &CustomerRow,
@@ -248,7 +248,7 @@ async fn forget_address(
     .run(tx)
     .await?;
 
-    // Other mails name an envelope and a place in it, and find nobody there once it is destroyed.
+    // Other mails name an envelope and a place in it, and find no person there once it is destroyed.
     let to = json_text(&email);
     sqlx::query(
         "delete from job where bucket = $1 and org_id = $2 and kind = $3 and lower(payload) like $4 escape '!'",

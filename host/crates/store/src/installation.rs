@@ -14,7 +14,7 @@ pub const NODE: &str = "node ";
 pub const MONITOR: &str = "monitor ";
 /// Name of the chore row with the time of the last backup.
 pub const LAST_BACKUP: &str = "last backup";
-/// Begin of the names of chore rows with the times of backups, until the operator says that they are deleted.
+/// Start of the names of chore rows with the times of backups, until the operator reports that they are deleted.
 pub const BACKUP_OF: &str = "copy of ";
 
 /// An organization with its numbers.

@@ -242,7 +242,7 @@ pub async fn envelopes(
     query.fetch_all(connection).await
 }
 
-/// Lists records of a pool, whatever became of them in the transfer, newest first. Their originators are unknown here.
+/// Lists records of a pool, with any outcome of the transfer, newest first. Their originators are unknown here.
 pub async fn pooled(
     connection: &mut SqlConnection,
     hold: &LegalHold,
@@ -312,7 +312,7 @@ pub async fn set_store_hold(
 pub async fn update(tx: &mut WriteTransaction, hold: &LegalHold) -> Result<(), StoreError> {
     let (lift, lifted) = (hold.lift.as_ref(), hold.lifted.as_ref());
     let account = lift.and_then(|lift| lift.requested_as.as_ref());
-    // A lifted hold never changes again: it is the record of what was protected until when.
+    // A lifted hold never changes again: it is the record of the protection and its end.
     sqlx::query(
         "update legal_hold set lift_reason = $3, lift_requested_by = $4, lift_requested_as = $5,
              lift_requested_at = $6, lifted_by = $7, lifted_at = $8, store_hold = $9

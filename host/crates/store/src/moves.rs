@@ -18,7 +18,7 @@ use super::statement::RunStatement as _;
 use super::{SqlConnection, SqlDialect, Store, StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 
-/// Tables that say what one database is.
+/// Tables that describe the database itself.
 const OWN_TABLES: [&str; 3] = ["migration", MOVE, "installation_move_table"];
 const MOVE: &str = "installation_move";
 /// Tables with rows in a database that no node has used.

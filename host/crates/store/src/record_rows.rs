@@ -178,7 +178,7 @@ pub const RECORD_TABLES: &[RecordTable] = &[
         ENVELOPE,
         Fate::Redacted(&["document_name", "reason"]),
     ),
-    // The cells are what the tape's own organization states. What was read from the contract goes.
+    // The cells are statements of the tape's own organization. Values read from the contract go.
     row("tape_row", ENVELOPE, Fate::Redacted(&["findings", "reuse"])),
     row("test_message", ENVELOPE, Fate::Deleted),
     row(
@@ -236,7 +236,7 @@ const OF_PARTIES: [&str; 6] = [
     "webhook_delivery",
 ];
 
-/// Tables by whose rows people reach a record without an account, work on it becomes due, or lists show it.
+/// Tables with rows through which people reach a record without an account, work on it becomes due, or lists show it.
 const DOORS: [&str; 10] = [
     "access_code",
     "control_view",
@@ -290,7 +290,7 @@ impl RecordTable {
     }
 }
 
-/// Closes the ways to a record whose destruction begins: links of people, due work, jobs, and values in lists.
+/// Closes the ways to a record at the beginning of its destruction: links of people, due work, jobs, and values in lists.
 pub async fn close(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<(), StoreError> {
     for table in RECORD_TABLES
         .iter()

@@ -1,4 +1,4 @@
-//! Retention schedules, reported events, and records whose retention is over.
+//! Retention schedules, reported events, and records with an ended retention.
 
 use sqlx::AssertSqlSafe;
 
@@ -28,7 +28,7 @@ pub struct RetentionCandidate {
     pub proposed_at: Option<Timestamp>,
 }
 
-/// Record whose retention is over.
+/// Record with an ended retention.
 pub struct RetentionProposal {
     pub envelope: EnvelopeId,
     pub schedule: String,

@@ -3,7 +3,7 @@
 //! They are the rows that the destruction of the record changes. Without them the backup has the record as a
 //! destroyed one. All statements run on the copy of a backup, which is no database of a running installation.
 //!
-//! Records are sealed by batches, each with a few statements for a table. Rows are found by the record, whatever their
+//! Records are sealed by batches, each with a few statements for a table. Rows are found by the record, in every
 //! bucket: parties of a record have rows about it in buckets of their own.
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ const TABLES: &str = "
     create table sealing_row (name text, record text, number bigint, primary key (name, record, number));
     create table sealing_job (record text, number bigint, primary key (record, number));";
 
-/// Table whose rows are found through those of another, in the same bucket.
+/// Table with rows that are found through those of another, in the same bucket.
 struct Through {
     table: &'static str,
     /// Column that has a value of the other table's column.
@@ -107,9 +107,9 @@ const TEMPLATES: &str = "insert or ignore into sealing_row (name, record, number
      cross join template own on own.bucket = sent.bucket and own.template_id = sent.template_id
          and own.origin = 'document' and own.owner_id is null";
 
-/// Table whose rows the destruction of a record changes by itself: it redacts the entries.
+/// Table with rows that the destruction of a record changes by itself: it redacts the entries.
 const LEDGER: &str = "ledger_entry";
-/// Table with jobs, whose payloads name records.
+/// Table with jobs. Their payloads name records.
 const JOBS: &str = "job";
 
 /// Sealed rows of a record.
@@ -231,7 +231,7 @@ pub async fn prepare(store: &Store) -> Result<(), StoreError> {
     tx.commit().await
 }
 
-/// Notes which jobs name which records, as whose destruction removes them.
+/// Notes which jobs name which records: the destruction of such a record removes its jobs.
 async fn note_jobs(tx: &mut WriteTransaction) -> Result<(), StoreError> {
     let jobs = sqlx::query("select rowid as number, payload from job where kind <> $1")
         .bind(DestroyRecord::NAME)
@@ -381,7 +381,7 @@ fn parsed<T: serde::de::DeserializeOwned>(record: &str, text: &str) -> Result<T,
     })
 }
 
-/// Leaves the records of the batch as destroyed ones, with their sealed rows. One whose key was destroyed has none.
+/// Leaves the records of the batch as destroyed ones, with their sealed rows. One with a destroyed key has none.
 pub async fn seal(
     tx: &mut WriteTransaction,
     records: &[(OwnedEnvelope, Option<String>)],
@@ -428,7 +428,7 @@ async fn digest_decisions(
     Ok(())
 }
 
-/// Removes what was needed for sealing.
+/// Removes the tables and indexes that sealing needed.
 pub async fn finish(store: &Store) -> Result<(), StoreError> {
     let indexes = tables().map(|table| format!("drop index sealing_of_{};", table.table));
     let rest = "drop table sealing; drop table sealing_row; drop table sealing_job;";
@@ -496,7 +496,7 @@ pub async fn documents(
     }
 }
 
-/// Destroys the rows of a record whose destruction is not in the backup, and marks it as destroyed.
+/// Destroys the rows of a record if the backup does not have its destruction, and marks it as destroyed.
 pub async fn destroy(tx: &mut WriteTransaction, record: &OwnedEnvelope) -> Result<(), StoreError> {
     let found = envelopes::get_with_destroyed(tx, &record.org, &record.envelope).await?;
     let Some(envelope) = found else {

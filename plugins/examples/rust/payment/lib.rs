@@ -36,12 +36,12 @@ struct Charge {
 struct About {
     charge: Option<String>,
     event: Option<String>,
-    /// What was paid back in all, in minor units.
+    /// Sum of all refunds, in minor units.
     total: Option<u64>,
 }
 
 impl Guest for Component {
-    /// The vendor returns the existing charge for a known idempotency key, so a lost response charges nobody twice.
+    /// The vendor returns the existing charge for a known idempotency key, so a lost response causes no second charge.
     fn create_intent(request: IntentRequest) -> Result<Intent, ProviderError> {
         let body = json!({
             "reference": request.payment_id, "contract": request.envelope_id,

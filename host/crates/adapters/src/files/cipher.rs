@@ -181,7 +181,7 @@ impl ObjectCipher {
         head: &str,
         context: &str,
     ) -> Result<ObjectKey, FilesError> {
-        // The text names the wrapping key, so a replaced one opens what it wrapped while the file has it.
+        // The text names the wrapping key, so a replaced key opens the keys that it wrapped, as long as the file has it.
         let (by, wrapped) = head.split_once(' ').ok_or(FilesError::Damaged)?;
         match (&self.wrap, by.strip_prefix("file:")) {
             (KeyWrapping::File { keys, .. }, Some(name)) => {

@@ -1,8 +1,8 @@
 //! Keys of records: each object of a record has a key of its own, which the record's key wraps.
 //!
 //! The keys are apart from the objects, and in no backup. A destroyed key leaves a mark in its place: without the key
-//! no copy of the objects can be read any more, and with the mark a record that was destroyed is told from one whose
-//! key is missing. See docs/decisions/0069-keys-by-record.md.
+//! no copy of the objects can be read any more, and the mark distinguishes a destroyed record from one with a missing
+//! key. See docs/decisions/0069-keys-by-record.md.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -27,19 +27,19 @@ use holdfast_domain::at_rest::AtRestCipher;
 use holdfast_domain::hash::hmac_sha256;
 use holdfast_domain::token::random;
 
-/// Begin of an object's header whose key is wrapped by that of its record.
+/// Start of an object's header if its key is wrapped by the key of its record.
 pub(super) const RECORD: &str = "record ";
 /// Begin of a record's key that is wrapped by a key derived from the master key.
 const MASTER: &str = "master ";
-/// Begin of what is left of a destroyed key.
+/// Start of the mark that replaces a destroyed key.
 const DESTROYED: &str = "destroyed";
 /// Purpose of the key that seals a record's rows in a backup.
 const ROWS: &str = "rows of the record";
 /// Object with the same random name in the store of the objects and in that of the keys: they belong together.
 const PLACE: &str = "place-of-record-keys";
-/// File whose lock serializes changes of keys in a folder.
+/// Lock file that serializes changes of keys in a folder.
 const LOCK: &str = ".lock";
-/// Number of keys in memory, and how long they stay there. On other nodes a destroyed key is usable for so long.
+/// Number of keys in memory, and how long they stay there. On other nodes a destroyed key stays usable for that time.
 const KNOWN: u64 = 10_000;
 const KNOWN_FOR: Duration = Duration::from_secs(60);
 
@@ -63,7 +63,7 @@ pub(super) struct RecordKeys {
 pub struct WalkedRecordKeys {
     /// Number of keys that the walk was about.
     pub count: usize,
-    /// Records whose keys do not open. A walk passes over them.
+    /// Records with keys that do not open. A walk passes over them.
     pub damaged: Vec<String>,
 }
 
@@ -244,7 +244,7 @@ impl RecordKeys {
                 in_folder(move || overwrite(&folder, &owner)).await
             }
             None => {
-                // Not a delete: the mark is what tells a destroyed record from a lost key.
+                // Not a delete: the mark distinguishes a destroyed record from a lost key.
                 let mark = PutPayload::from_static(DESTROYED.as_bytes());
                 let path = Path::from(owner);
                 let put = self.place.store.put(&path, mark);
@@ -252,7 +252,7 @@ impl RecordKeys {
             }
         };
 
-        // Also after a failure, whose effect is unknown. In this order: who reads the key now does not keep it.
+        // Also after a failure, because its effect is unknown. In this order, a concurrent reader does not cache the key.
         self.destroyed.fetch_add(1, Ordering::SeqCst);
         self.known.invalidate(owner).await;
         destroyed

@@ -81,7 +81,7 @@ impl Config {
         Ok(self)
     }
 
-    /// Refuses keys of records beside what they encrypt: a backup of the objects would have the keys, too.
+    /// Refuses keys of records beside the objects that they encrypt: a backup of the objects would have the keys, too.
     fn check_record_keys(&self) -> Result<(), ConfigError> {
         let is_beside = match self.record_keys() {
             None => false,

@@ -184,7 +184,7 @@ impl SentKeys {
 }
 
 impl FarEnd {
-    /// Whether the status alone says that the service has done what was asked.
+    /// Whether the status alone shows that the service did the work.
     fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
@@ -549,7 +549,7 @@ mod tests {
         all.find(|far_end| far_end.name == name).unwrap()
     }
 
-    /// Runs questions beside a service, and returns what is wrong and the time of the calls.
+    /// Runs questions beside a service, and returns the failures and the time of the calls.
     async fn examined(
         name: &str,
         questions: impl AsyncFnOnce(&mut ProviderExamination<'_>),

@@ -70,7 +70,7 @@ fn string_content(text: &str) -> Option<String> {
         }
     }
 
-    // No parameter is defined for the field, and an unknown one could change what is meant.
+    // No parameter is defined for the field, and an unknown one could change the meaning.
     characters.as_str().is_empty().then_some(content)
 }
 

@@ -27,7 +27,7 @@ const PACKS: usize = 100;
 pub struct NewVersion {
     /// Component of your organization for `rules.funding`.
     pub component_id: String,
-    /// What is new.
+    /// Description of the change.
     #[schemars(length(min = 1, max = 2000))]
     pub description: String,
     /// Time from which the version applies to those who follow the pack; now if absent.

@@ -1,4 +1,4 @@
-//! Refuses requests about customers whose data was erased. Of such a customer, only the id is left.
+//! Refuses requests about erased customers. Only the id of such a customer is left.
 
 use crate::ServiceError;
 use crate::problems::{Problem, ProblemKind};

@@ -42,7 +42,8 @@ pub struct Room {
     pub clock: Clock,
 }
 
-/// Returns the owner of a submission's files: the record that it was sent for, whose key then encrypts them, or `other`.
+/// Returns the owner of a submission's files: the record that it was sent for, or `other`. The owner's key
+/// encrypts them.
 ///
 /// The external id of a submission begins with the id of its record.
 fn owner_of<'a>(submitter: &'a RoomSubmitter, other: &'a str) -> &'a str {

@@ -80,7 +80,7 @@ impl BufferedRoomRecords {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stores the following documents as those of a template of the service, whose key encrypts them.
+    /// Stores the following documents as those of a template of the service, encrypted with its key.
     pub fn store_documents_of(&self, external_id: &str) {
         let owner = TemplateId::parse(external_id);
         self.pending().document_owner = owner.map(|owner| owner.as_str().to_owned());

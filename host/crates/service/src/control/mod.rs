@@ -239,7 +239,7 @@ pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<RecordView, S
     let id = EnvelopeId::parse(id).ok_or_else(unknown)?;
     let mut connection = core.store.read().await?;
     let org = originator(&mut connection, caller, &id).await?;
-    // Also a destroyed one, of which its parties see what is left.
+    // Also a destroyed one: its parties see the remaining data.
     let envelope = envelopes::get_with_destroyed(&mut connection, &org, &id).await?;
     let envelope = envelope.ok_or_else(unknown)?;
     let control = rows::of_envelope(&mut connection, &envelope).await?;

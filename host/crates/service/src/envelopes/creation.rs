@@ -110,8 +110,8 @@ pub struct CreateEnvelope {
     /// Message to the signers, in plain text, in the mails that invite and remind them.
     #[schemars(length(max = 2000))]
     pub message: Option<String>,
-    /// When signers who have not signed are reminded, instead of the organization's plan. `at_most` 0 reminds
-    /// nobody.
+    /// When signers who have not signed are reminded, instead of the organization's plan. `at_most` 0 sends
+    /// no reminders.
     pub reminders: Option<ReminderPlan>,
     /// What secures the contract. Only keyed hashes of it are stored; they refuse a second pledge of the
     /// same collateral to another party.

@@ -29,7 +29,7 @@ use holdfast_store::{
     events as outbox, legal_holds as holds, organizations, signers, users,
 };
 
-/// Erasure of a customer: what was erased, what would be, and what a duty keeps.
+/// Erasure of a customer: the erased parts, those that would be erased, and those that a duty protects.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "customer_id": "cust_01jdk7m3e8f4x9s2w5v6b0c1db", "state": "partly",
@@ -50,7 +50,7 @@ use holdfast_store::{
 pub struct ErasureView {
     /// Id of the customer. It stays when everything else is erased.
     pub customer_id: CustomerId,
-    /// Null while nobody has asked for an erasure.
+    /// Null until an erasure is requested.
     pub state: Option<ErasureState>,
     /// Who asked for it. Another person approves it.
     pub requested_by: Option<String>,
@@ -68,7 +68,7 @@ pub struct ErasureView {
     pub refused: Vec<RefusedPart>,
 }
 
-/// A part of what is held about a person.
+/// A part of the data held about a person.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PartView {
     /// The customer with its working data, or one envelope.
@@ -171,7 +171,7 @@ const NOT_REQUESTED: ServiceError = ServiceError::NotFound("Erasure");
 /// Returns what an erasure would do now, without a request.
 ///
 /// # Errors
-/// `Problem` (gone) for a customer of whom everything was erased.
+/// `Problem` (gone) for a completely erased customer.
 pub async fn preview(core: &Core, caller: &Caller, id: &str) -> Result<ErasureView, ServiceError> {
     let customer = customers::find(core, caller, id).await?;
     let today = core.clock.now().date();
@@ -188,10 +188,10 @@ pub async fn preview(core: &Core, caller: &Caller, id: &str) -> Result<ErasureVi
     Ok(view)
 }
 
-/// Returns the erasure of a customer: what was erased, what is left, and why.
+/// Returns the erasure of a customer: the erased parts, the remaining parts, and the reasons.
 ///
 /// # Errors
-/// `NotFound` if nobody has asked for one.
+/// `NotFound` if none was requested.
 pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<ErasureView, ServiceError> {
     let customer = customers::find(core, caller, id).await?;
     let today = core.clock.now().date();
@@ -208,11 +208,11 @@ pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<ErasureView, 
     Ok(view)
 }
 
-/// Asks for the erasure of a customer, which another person approves. Once it was approved, tries again to erase what was
-/// refused before; with envelopes that nobody approved, it is another request.
+/// Asks for the erasure of a customer, which another person approves. Once it was approved, tries the refused parts
+/// again; with envelopes that the approval did not cover, it is another request.
 ///
 /// # Errors
-/// `Conflict` for a request that waits for its approval, `Problem` (gone) for a customer of whom everything was erased.
+/// `Conflict` for a request that waits for its approval, `Problem` (gone) for a completely erased customer.
 pub async fn request(
     core: &Core,
     caller: &Caller,
@@ -299,7 +299,7 @@ async fn ask_anew(
     Ok(record_request(tx, erasure, now).await?)
 }
 
-/// Whether there are envelopes that the approval did not cover: a customer under a hold goes on getting some.
+/// Whether there are envelopes that the approval did not cover: a customer under a hold can get new ones.
 async fn has_unapproved(
     connection: &mut SqlConnection,
     customer: &CustomerRow,
@@ -378,7 +378,8 @@ pub async fn decide(
     Ok(view)
 }
 
-/// Erases what is left of an approved erasure and no duty keeps, in the transaction of the approval or of a later request.
+/// Erases the remaining parts of an approved erasure that no duty protects, in the transaction of the approval or of a
+/// later request.
 async fn carry_out(
     core: &Core,
     tx: &mut WriteTransaction,
@@ -432,7 +433,8 @@ async fn carry_out(
     Ok(())
 }
 
-/// Records what was erased now in the audit list of the organization, with its event: ids and counts, no value of the person.
+/// Records this run's erasures in the audit list of the organization, with an event: ids and counts, no value of
+/// the person.
 async fn record_erasure(
     tx: &mut WriteTransaction,
     actor: &str,
@@ -490,7 +492,7 @@ async fn duty_on(
     let found = retention::read(connection, envelope).await?.retention;
     let found = found.map(|view| view.retention);
     let is_over = found.as_ref().is_some_and(|found| found.is_due(today));
-    // A signed contract goes into the vault first, whatever its schedule says.
+    // A signed contract goes into the vault first, with any schedule.
     let is_on_its_way = envelope.status == EnvelopeStatus::Completed;
     Ok(match found {
         Some(retention) if !is_over => Some(KeepingDuty::Schedule(retention)),

@@ -38,10 +38,10 @@ pub fn file_name(id: &str) -> String {
     format!("{id}-export.zip")
 }
 
-/// Person whose data is exported.
+/// Person that the export is about.
 struct Person<'a> {
     customer: &'a CustomerRow,
-    /// E-mail address; empty if it is unknown, which is nobody's.
+    /// E-mail address; empty if it is unknown, and then no address matches.
     address: &'a str,
 }
 
@@ -61,7 +61,7 @@ struct ExportedRecord {
 /// event before it is handed out.
 ///
 /// # Errors
-/// `NotFound` for an unknown customer, `Problem` (gone) for one whose data was erased.
+/// `NotFound` for an unknown customer, `Problem` (gone) for an erased one.
 pub async fn package(core: &Core, caller: &Caller, id: &str) -> Result<SpooledFile, ServiceError> {
     let customer = customers::find(core, caller, id).await?;
     if customer.erased_at.is_some() {
@@ -432,7 +432,7 @@ fn named_entry(entry: &LedgerEntry, person: &Person<'_>) -> Option<Value> {
     }))
 }
 
-/// Members with the address of the person whom an object is about.
+/// Members with the address of the person that an object is about.
 const NAMING: [&str; 4] = ["email", "signer_email", "signer", "to"];
 
 /// Returns the part of a value that is about a person: the address, and plain members of objects that name the person alone.

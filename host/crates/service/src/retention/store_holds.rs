@@ -1,6 +1,6 @@
 //! The object store's own hold (S3 Object Lock). It follows the legal holds: a job for each of them walks over the records
-//! that it covers, in slices, when it is placed, when it is lifted and once more after an hour, and every hour for what was
-//! stored meanwhile.
+//! that it covers, in slices, when it is placed, when it is lifted and once more after an hour, and every hour for
+//! objects that were stored meanwhile.
 
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ pub async fn queue_when_due(core: &Core) -> Result<(), ServiceError> {
             hold: hold.id.clone(),
         };
         let mut tx = core.store.begin().await?;
-        // A walk that is under way goes on.
+        // A walk that is under way continues.
         jobs::insert(&mut tx, &hold.org, &job, Some(hold.id.as_str()), now).await?;
         tx.commit().await?;
     }

@@ -70,7 +70,7 @@ pub async fn remind(
     Ok(reminded)
 }
 
-/// Time after which a planned reminder looks again at what holds it up.
+/// Time after which a planned reminder checks again whether it can be sent.
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);
 
 /// Sends reminder number `sent` of an envelope's plan, and plans the next one. Waits while a legal hold covers the
@@ -106,7 +106,7 @@ pub async fn by_plan(
     }
 
     let signers = signers::list(&mut tx, org, id).await?;
-    // A message that no server has taken yet is on its way: the invitation of a signer whose turn has just come.
+    // A message that no server has taken yet is on its way: the invitation of a signer who has just got the turn.
     let due_at = |signer: &Signer| match &signer.notice {
         Some(notice) => {
             let due = planned.due(&signer.id, notice.at);
@@ -142,8 +142,8 @@ pub async fn by_plan(
     Ok(NextStep::Done)
 }
 
-/// Returns the signers who can sign now, and who are told so. Without mails, signers sign in person, apart from those who
-/// get text messages.
+/// Returns the signers who can sign now, and who get messages about it. Without mails, signers sign in person, apart
+/// from those who get text messages.
 fn told_now<'a>(envelope: &Envelope, signers: &'a [Signer]) -> Vec<&'a Signer> {
     let is_told =
         |signer: &&Signer| envelope.sending.send_email || signer.notify_by != SignerChannel::Email;
@@ -276,7 +276,7 @@ pub async fn plan(
     // A job with the former times would remind too early or too late.
     unschedule(&mut tx, &envelope).await?;
     if envelope.status.is_out_for_signing() {
-        // The job itself finds out for whom the new times have passed.
+        // The job itself finds the signers for which the new times have passed.
         schedule(&mut tx, &envelope, now).await?;
         schedule_warning(&mut tx, &envelope, now).await?;
     }

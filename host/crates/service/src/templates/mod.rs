@@ -613,7 +613,7 @@ pub async fn change(
     request.reminders.apply(&mut template.reminders);
     template.updated_at = core.clock.now();
     templates::rename(&mut tx, &template, template.updated_at).await?;
-    // Who may see what is an act on access, which the ledger of credentials has.
+    // Sharing is an act on access, so it goes into the ledger of credentials.
     if template.shared_with != shared_before {
         let details = json!({
             "template_id": template.id, "name": template.name,

@@ -80,7 +80,7 @@ impl Default for PageCache {
 }
 
 impl PageCache {
-    /// Forgets all pages. Pages are named by digests, so those of one record cannot be told from others; they are read again.
+    /// Forgets all pages. Pages are named by digests, which do not show the record; all are read again.
     pub fn forget(&self) {
         self.facts.invalidate_all();
         self.pictures.invalidate_all();

@@ -277,7 +277,7 @@ impl SelectedTemplates {
                 None => Origin::Library,
                 Some(_) => Origin::Document,
             },
-            // A template of the library is not seen by more users than what it is made of.
+            // A template of the library is not seen by more users than its sources.
             shared_with: match made_for {
                 None => sharing::of_sources(caller, &self.templates()),
                 Some(_) => TemplateSharing::default(),

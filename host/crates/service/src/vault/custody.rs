@@ -49,7 +49,7 @@ pub async fn ledger(
     caller: &Caller,
     id: &str,
 ) -> Result<CustodyLedger, ServiceError> {
-    // Also of a destroyed record, whose ledger stays.
+    // Also of a destroyed record, because its ledger stays.
     let envelope = lookup::with_destroyed(core, caller, id).await?;
     ledger_of(core, vault, &envelope).await
 }

@@ -1,4 +1,4 @@
-//! What is held about a person: its export and its erasure, for partners and users.
+//! Data held about a person: its export and its erasure, for partners and users.
 
 use axum::extract::State;
 use schemars::JsonSchema;
@@ -39,7 +39,7 @@ impl EraseQuery {
 }
 
 /// Two people of your organization approve the request of a key, with `POST /customers/{id}/erase/approve`: a key names no
-/// person. Once they did, the same request tries again to erase what was refused before. It needs no `Idempotency-Key`: a
+/// person. Once they did, the same request tries the refused parts again. It needs no `Idempotency-Key`: a
 /// repeat erases nothing twice.
 pub async fn erase(
     State(app): State<App>,
@@ -55,7 +55,7 @@ pub async fn erase(
     Ok(DataReply::new(&view))
 }
 
-/// What was erased, what is left, and why. 404 if nobody has asked for an erasure.
+/// The erased parts, the remaining parts, and the reasons. 404 before an erasure is requested.
 pub async fn erasure<C: Authorized>(
     State(app): State<App>,
     user: C,

@@ -87,7 +87,7 @@ pub async fn consent(
     Ok(DataReply::new(&view))
 }
 
-/// Not for a record whose destruction has begun.
+/// Not once the destruction of the record has begun.
 pub async fn withdraw_consent(
     State(app): State<App>,
     user: WebCaller<may::Control>,

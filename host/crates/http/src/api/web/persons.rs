@@ -11,9 +11,9 @@ use holdfast_platform::components::changes::ChangeOfficer;
 use holdfast_service::App;
 use holdfast_service::persons::erasure::{self, ErasureStep, ErasureView};
 
-/// Nothing is erased until another person approves. Once one did, the same request tries again to erase what was refused
-/// before. What a duty keeps is refused by name: a legal hold, a running retention schedule, a signed contract without one, a
-/// record that another organization has a part in, an envelope that can still be signed.
+/// Nothing is erased until another person approves. Once one did, the same request tries the refused parts
+/// again. What a duty keeps is refused by name: a legal hold, a running retention schedule, a signed contract without
+/// one, a record that another organization has a part in, an envelope that can still be signed.
 pub async fn erase(
     State(app): State<App>,
     user: WebCaller<may::Hold>,

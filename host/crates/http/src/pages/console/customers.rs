@@ -122,7 +122,7 @@ pub async fn show(
     visitor.require(Permission::ReadEnvelopes)?;
 
     let customer = match customers::get(&app, &visitor.caller, &id).await {
-        // What is left of an erased customer is on the page of the erasure.
+        // The remaining data of an erased customer is on the page of the erasure.
         Err(ServiceError::Problem(problem))
             if visitor.may(Permission::Hold) && matches!(problem.kind, ProblemKind::Gone) =>
         {

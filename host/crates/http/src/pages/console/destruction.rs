@@ -246,7 +246,8 @@ pub async fn request(State(app): State<App>, form: ConsoleForm) -> PageResult {
     }
 }
 
-/// Takes a step of a request. The steps of the second and the third act ask before: they lead to what cannot be undone.
+/// Takes a step of a request. The steps of the second and the third act ask first: they lead to an act
+/// that cannot be undone.
 pub async fn step(
     State(app): State<App>,
     Path((id, step)): Path<(String, String)>,
@@ -339,7 +340,7 @@ pub async fn certificate(
     Ok(reply.into_response())
 }
 
-/// Renders the page of an envelope whose record was destroyed.
+/// Renders the page of an envelope with a destroyed record.
 pub async fn envelope_page(
     app: &App,
     visitor: &Visitor,

@@ -43,7 +43,7 @@
 //! | `exports` | lists as CSV |
 //! | `destruction` | requests to destroy records, and the steps of people towards it |
 //! | `retention` | legal holds, retention schedules, records that are due |
-//! | `persons` | what is held about a customer: export and erasure |
+//! | `persons` | data held about a customer: export and erasure |
 //! | `audit` | who did what |
 //!
 //! Reading works without a script. Every form has the token of its session, and the session's cookie is sent with

@@ -1,4 +1,4 @@
-//! What is held about a customer: its export, and its erasure by two people.
+//! Data held about a customer: its export, and its erasure by two people.
 
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Redirect};
@@ -60,7 +60,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor, Path(id): Path<Strin
 }
 
 async fn page(app: &App, visitor: &Visitor, id: &str, refused: Option<&RefusedForm>) -> PageResult {
-    // Before anybody has asked, the page shows what an erasure would do.
+    // Without a request, the page shows what an erasure would do.
     let view = match erasure::get(app, &visitor.caller, id).await {
         Err(ServiceError::NotFound(_)) => erasure::preview(app, &visitor.caller, id).await?,
         found => found?,

@@ -815,7 +815,7 @@ pub async fn save(
     };
 
     let changed = organizations::change(&app, &visitor.caller, own, new).await;
-    // The policy may require that others agree to who signs in, and to what is funded.
+    // The policy may require that others approve changes of sign-in and funding.
     if needs_approval(&changed) {
         let act = visitor.texts.text(match requested {
             ProposedChange::SetFunding { .. } => "settings-funding",

@@ -99,7 +99,7 @@ pub async fn apply(
     view(core, find(core, org, id).await?).await
 }
 
-/// Returns what is no longer as it was approved, if anything is.
+/// Returns the difference from the approved state, if there is one.
 async fn moved(
     core: &Core,
     tx: &mut WriteTransaction,

@@ -38,7 +38,7 @@ use holdfast_store::{
 ///
 /// # Errors
 /// `Control` with `legal_hold`, and with the parties' rights in the record; `Problem` with `record_not_final`,
-/// `retention_running` or `consent_missing`; [`StoreError::Destroyed`] for a record whose destruction has begun.
+/// `retention_running` or `consent_missing`; [`StoreError::Destroyed`] if the destruction of the record has begun.
 pub async fn begin(
     core: &Core,
     tx: &mut WriteTransaction,
@@ -104,7 +104,7 @@ pub async fn begin(
     };
     let key = envelope.id.as_str();
     if is_erasure {
-        // One of an earlier request may have failed for good. A request begins within its own job, which goes on.
+        // One of an earlier request may have failed for good. A request begins within its own job, which continues.
         jobs::remove::<DestroyRecord>(tx, &envelope.org, key).await?;
     }
     jobs::insert(tx, &envelope.org, &job, Some(key), at).await?;
@@ -270,7 +270,7 @@ async fn ordered(
     })
 }
 
-/// Returns the SHA-256 of each file of a record, by what it is.
+/// Returns the SHA-256 of each file of a record, by the file's role.
 async fn files(
     connection: &mut SqlConnection,
     envelope: &Envelope,
@@ -316,7 +316,7 @@ async fn last_entry(
     })
 }
 
-/// Returns id and role of the user behind an actor; none for keys, and for people whom only an issuer knows.
+/// Returns id and role of the user behind an actor; none for keys, and for people known only to an issuer.
 pub(super) async fn user_of(
     connection: &mut SqlConnection,
     org: &OrgId,

@@ -1,4 +1,4 @@
-//! Certificates of destruction: what was destroyed, by whose acts, and the proof that the log has it.
+//! Certificates of destruction: the destroyed record, the acts that led to it, and the proof that the log has it.
 
 use bytes::Bytes;
 use schemars::JsonSchema;
@@ -18,7 +18,7 @@ use holdfast_evidence::formats::LogEvidence;
 use holdfast_platform::{Caller, Core, Problem, ProblemKind, ServiceError};
 use holdfast_store::{SqlConnection, destructions as rows, envelopes};
 
-/// Says where the certificate is of a record that `holdfast restore` destroyed again.
+/// States where to find the certificate of a record that `holdfast restore` destroyed again.
 pub const NOT_RESTORED: &str = "The record was destroyed before this database was restored from an older backup; the certificate is in \
                                 the later database and its ledger";
 

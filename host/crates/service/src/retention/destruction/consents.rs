@@ -39,7 +39,7 @@ pub struct AskedDestruction {
     pub records: Vec<AskedRecord>,
 }
 
-/// A record whose destruction was requested.
+/// A record in a request for destruction.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AskedRecord {
     /// Id of the envelope.

@@ -1,4 +1,4 @@
-//! Carries out a destruction, record by record. Each step may run twice, and the next run goes on after a crash.
+//! Carries out a destruction, record by record. Each step may run twice, and the next run continues after a crash.
 
 use std::time::Duration;
 
@@ -22,7 +22,8 @@ use holdfast_store::{
 /// Time until the log of the database is tried again that a reader still needs.
 const READER: Duration = Duration::from_secs(1);
 
-/// Destroys a record, or goes on with it. A record that something stands against stays whole, and its request says why.
+/// Destroys a record, or continues its destruction. A record with an obstacle stays whole, and its request has
+/// the reason.
 pub async fn carry_on(
     core: &Core,
     vault: &Vault,
