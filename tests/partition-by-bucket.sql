@@ -1,5 +1,6 @@
 -- Partitions the tenants' tables by bucket, which is the closest to shards that plain
--- PostgreSQL offers. Like Citus, it refuses a unique key without the bucket.
+-- PostgreSQL offers. Like Citus, it refuses a unique key without the bucket, so the passkeys
+-- stay whole: a sign-in begins with nothing but the credential.
 do $$
 declare
     one record;
@@ -10,7 +11,7 @@ begin
         join pg_class c on c.oid = i.indrelid
         join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
         where i.indisprimary and i.indnkeyatts > 1 and a.attname = 'bucket'
-            and c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace
+            and c.relname <> 'passkey' and c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace
     loop
         execute format('alter table %I rename to %I', one.name, 'whole_' || one.name);
         execute format(

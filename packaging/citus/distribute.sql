@@ -5,7 +5,8 @@
 --
 -- A table with `bucket` as the first column of its key holds rows of organizations. The
 -- other tables are small and stay on the coordinator, to which all nodes connect: API
--- keys, chores, the head and the tiles of the log, and the owners of buckets.
+-- keys, chores, the head and the tiles of the log, and the owners of buckets. So do the
+-- passkeys, which are unique over all organizations.
 create extension if not exists citus;
 
 select format('select create_distributed_table(%L, %L)', c.oid::regclass, 'bucket')
@@ -13,7 +14,7 @@ from pg_index i
 join pg_class c on c.oid = i.indrelid
 join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
 where i.indisprimary and i.indnkeyatts > 1 and a.attname = 'bucket'
-    and c.relnamespace = current_schema()::regnamespace
+    and c.relname <> 'passkey' and c.relnamespace = current_schema()::regnamespace
     and not exists (select from citus_tables t where t.table_name = c.oid::regclass)
 order by c.relname
 \gexec

@@ -320,7 +320,7 @@ impl GuideProxy {
         };
 
         for _ in 0..100 {
-            if proxy.status("/readyz", &[]) == "200" {
+            if proxy.status("/healthz", &[]) == "200" {
                 return proxy;
             }
             std::thread::sleep(Duration::from_millis(100));

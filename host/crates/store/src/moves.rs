@@ -333,7 +333,7 @@ impl MovedTable {
         for row in rows {
             let (column, of_type): (String, String) = (row.try_get("name")?, row.try_get("type")?);
             let kind = match of_type.as_str() {
-                "bigint" => ColumnKind::Number,
+                "bigint" | "integer" => ColumnKind::Number,
                 "text" => ColumnKind::Text,
                 _ => {
                     let why = format!("column {column} has the type {of_type}");

@@ -109,6 +109,10 @@ pub enum ProposedChange {
     },
     /// Subscribes to a funding pack in place of another one, or ends the subscription to it, as
     /// `POST /funding-packs/{id}/subscription`.
+    #[schemars(extend("examples" = [{
+        "action": "subscribe_funding_pack", "pack_id": "fpk_01jdk7m3e8f4x9s2w5v6b0c1dc", "subscribed": true,
+        "version": null,
+    }]))]
     SubscribeFundingPack {
         /// The pack.
         pack_id: String,
