@@ -89,11 +89,11 @@ const THROUGH: [Through; 10] = [
     through("template_version", "template_id", "template", "template_id"),
 ];
 
-/// External ids of submitters begin with the id of the record and a dot.
+/// External ids of submitters are the id of the record, or begin with it and a dot, which a slash comes after.
 const SUBMITTERS: &str = "insert or ignore into sealing_row (name, record, number)
      select 'room_submitter', sealing.record, own.rowid from sealing
      cross join room_submitter own on own.bucket = sealing.bucket
-         and own.external_id >= sealing.record || '.' and own.external_id < sealing.record || '/'";
+         and own.external_id >= sealing.record and own.external_id < sealing.record || '/'";
 
 /// Documents that were made for a record alone. One that was deleted since has no owner any more.
 const TEMPLATES: &str = "insert or ignore into sealing_row (name, record, number)
