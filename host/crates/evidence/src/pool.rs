@@ -266,24 +266,24 @@ impl PoolCheck {
             entries: file.entries,
             log: None,
         };
+        if checkpoint.is_some_and(|head| !in_log(&ledger, file.inclusion, head)) {
+            self.problem(Some(id), "its last entry is not the one that the log holds");
+        }
+
+        // One destroyed record takes nothing from the evidence of the others.
+        if ledger.entries.iter().any(|entry| entry.withheld) {
+            let why =
+                format!("{id}: the record was destroyed, and the details of its acts with it");
+            return self.unproven.push(why);
+        }
+
         let finding = organization(&ledger);
         if finding.ok != Some(true) {
             self.problem(Some(id), &finding.detail);
         }
 
-        if checkpoint.is_some_and(|head| !in_log(&ledger, file.inclusion, head)) {
-            self.problem(Some(id), "its last entry is not the one that the log holds");
-        }
-
-        let mut entries = ledger.entries.iter();
-        let is_destroyed = entries.any(|entry| entry.withheld);
         let (finding, report) = match control::replay(id, &ledger.entries, Some(&list.log)) {
             Some((ReportFinding { ok: Some(true), .. }, Some(report))) => (None, Some(report)),
-            // One destroyed record takes nothing from the evidence of the others.
-            Some((finding, _)) if finding.ok.is_none() && is_destroyed => {
-                self.unproven.push(format!("{id}: {}", finding.detail));
-                (None, None)
-            }
             Some((finding, _)) => (Some(finding.detail), None),
             None => (Some("it has no acts of control".into()), None),
         };
