@@ -93,12 +93,15 @@ impl NewEntry {
     pub fn salted(mut self) -> Self {
         let is_personal = has_address(&self.actor) || has_personal_values(&self.details);
         if let Some(details) = self.details.as_object_mut().filter(|_| is_personal) {
-            details.insert("salt".into(), hex::encode(random::<16>()).into());
+            details.insert(SALT.into(), hex::encode(random::<16>()).into());
         }
 
         self
     }
 }
+
+/// Member of the details with random text, beside personal values.
+const SALT: &str = "salt";
 
 /// Members of the details with personal values, at any depth. A name is personal unless it belongs to an organization or
 /// a component ([`NAMED`]). A text with an e-mail address is personal in any member.
@@ -198,6 +201,16 @@ impl LedgerEntry {
 
         entry.hash = entry.computed_hash();
         entry
+    }
+
+    /// Whether the entry is about this act with these details, apart from their salt.
+    pub fn is_of(&self, action: &str, details: &Value) -> bool {
+        let mut own = self.details.clone();
+        if let Some(members) = own.as_object_mut() {
+            members.remove(SALT);
+        }
+
+        self.action == action && own == *details
     }
 
     /// Whether the content of the entry is the one that its hash is of. A withheld entry does not show it.
@@ -434,6 +447,14 @@ mod tests {
         ] {
             assert_eq!(salt_of("system", details.clone()), None, "{details}");
         }
+    }
+
+    #[test]
+    fn an_entry_is_known_by_its_details_without_the_salt() {
+        let details = json!({ "signer": { "signer_id": "sgn_1", "name": "Ann" } });
+        assert!(signed(None).is_of("signer.completed", &details));
+        assert!(!signed(None).is_of("signer.viewed", &details));
+        assert!(!signed(None).is_of("signer.completed", &json!({ "signer": "Bo" })));
     }
 
     #[test]

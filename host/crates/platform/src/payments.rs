@@ -472,14 +472,9 @@ async fn note_reversal(
         "currency": payment.asked.currency,
         "reason": word,
     });
-    let same = |entry: &Value| *entry == details;
-
     // Providers repeat callbacks: the same reversal is recorded once.
     let entries = ledger::list(&mut tx, Some(&payment.org), &payment.envelope).await?;
-    if entries
-        .iter()
-        .any(|entry| entry.action == ACTION && same(&entry.details))
-    {
+    if entries.iter().any(|entry| entry.is_of(ACTION, &details)) {
         return Ok(());
     }
 

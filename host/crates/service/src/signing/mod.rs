@@ -605,10 +605,7 @@ async fn note_unexecuted(
     let action = "signer.not_executed";
     let details = json!({ "role": signer.role, "fields": open });
     let entries = ledger::list(tx, Some(&envelope.org), &envelope.id).await?;
-    if entries
-        .iter()
-        .any(|entry| entry.action == action && entry.details == details)
-    {
+    if entries.iter().any(|entry| entry.is_of(action, &details)) {
         return Ok(());
     }
 
