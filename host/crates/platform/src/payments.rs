@@ -10,7 +10,7 @@ use futures::StreamExt as _;
 use futures::stream;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::error::CallbackError;
 use crate::events;
