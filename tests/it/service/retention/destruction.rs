@@ -544,7 +544,7 @@ async fn a_certificate_is_what_the_ledger_has() {
         assert!(text.contains(heading), "{heading}: {text}");
     }
     let unknown = format!("/partner/destructions/{request}/certificate?envelope_id=env_01");
-    assert_eq!(app.get(&unknown).await.status, 422);
+    assert_eq!(app.get(&unknown).await.status, 400);
 }
 
 /// So it is after the restore of a backup from before the destruction.
