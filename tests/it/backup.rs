@@ -13,7 +13,8 @@ use serde_json::Value;
 use sqlx::Row as _;
 
 use crate::support::{
-    TestApp, files_below, form, operator, operator_output, release_form, share_native_code,
+    TestApp, files_below, files_with, form, operator, operator_output, release_form,
+    share_native_code,
 };
 
 fn said(output: &std::process::Output) -> String {
@@ -231,19 +232,6 @@ fn with_record_keys(data: &Path, arguments: &[&str]) -> Value {
         .unwrap();
     assert!(output.status.success(), "{}", said(&output));
     serde_json::from_slice(&output.stdout).unwrap()
-}
-
-/// Returns the files below a folder that have one of the texts.
-fn files_with(folder: &Path, texts: &[&str]) -> Vec<String> {
-    let has = |bytes: &[u8], text: &str| {
-        let mut parts = bytes.windows(text.len());
-        parts.any(|part| part == text.as_bytes())
-    };
-    let files = files_below(folder).into_iter().filter(|file| {
-        let bytes = std::fs::read(file).unwrap();
-        texts.iter().any(|text| has(&bytes, text))
-    });
-    files.map(|file| file.display().to_string()).collect()
 }
 
 /// A backup has no readable word of a record, and without the record's key it has nothing of it.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::control::{Party, designate};
 use super::retention::holds::{lift, place};
 use crate::http::console::Session;
-use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body, files_below, form, postgres};
+use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body, files_with, form, postgres};
 
 const NAME: &str = "Zebulon Quillfeather";
 const EMAIL: &str = "zebulon.quillfeather@example.com";
@@ -525,21 +525,6 @@ async fn the_console_erases_a_person_by_two_people() {
     says(&page, &["No duty keeps anything."]);
 }
 
-/// Returns the files below the data folder in which a text stands, in any case.
-fn files_with(app: &TestApp, text: &str) -> Vec<String> {
-    let wanted = text.to_lowercase().into_bytes();
-    // Compiled components are shared by all tests.
-    let is_data =
-        |file: &&std::path::PathBuf| !file.starts_with(app.data.path().join("native-code"));
-    let files = files_below(app.data.path());
-    let found = files.iter().filter(is_data).filter(|file| {
-        let mut bytes = std::fs::read(file).unwrap_or_default();
-        bytes.make_ascii_lowercase();
-        bytes.windows(wanted.len()).any(|part| part == wanted)
-    });
-    found.map(|file| file.display().to_string()).collect()
-}
-
 /// The person's data was in a draft, a voided envelope, a filed document, a batch and a filter.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_erasure_leaves_nothing_of_the_person_in_the_folder() {
@@ -554,14 +539,18 @@ async fn an_erasure_leaves_nothing_of_the_person_in_the_folder() {
     let clients = json!({ "customer_ids": [person] });
     app.web(Method::POST, &path, clients).await.data(200);
     app.wait_until_idle().await;
-    assert!(!files_with(&app, EMAIL).is_empty());
+    assert!(!files_with(app.data.path(), &[EMAIL]).is_empty());
 
     let done = erase(&app, &person).await;
     assert_eq!(done["state"], "erased", "{done}");
     app.wait_until_idle().await;
     assert!(app.store.empty_write_ahead_log().await.unwrap());
     for value in [NAME, EMAIL, PHONE] {
-        assert_eq!(files_with(&app, value), Vec::<String>::new(), "{value}");
+        assert_eq!(
+            files_with(app.data.path(), &[value]),
+            Vec::<String>::new(),
+            "{value}"
+        );
     }
 }
 

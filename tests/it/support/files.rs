@@ -21,6 +21,20 @@ impl TestApp {
     }
 }
 
+/// Returns the files below a folder that have one of these texts, in any case; compiled components are shared by all
+/// tests. Another program reads them: SQLite loses its locks on a file that its own process opens and closes.
+pub fn files_with(folder: &Path, texts: &[&str]) -> Vec<String> {
+    let output = std::process::Command::new("grep")
+        .env("LC_ALL", "C")
+        .args(["-rlaiF", "--exclude-dir=native-code"])
+        .args(texts.iter().flat_map(|text| ["-e", text]))
+        .arg(folder)
+        .output()
+        .unwrap();
+    let found = String::from_utf8(output.stdout).unwrap();
+    found.lines().map(str::to_owned).collect()
+}
+
 pub fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();

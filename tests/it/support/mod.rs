@@ -54,7 +54,7 @@ pub use commands::{
     verifier_output_at, verifier_text,
 };
 pub use envelopes::{buyer_and_seller, envelope_body};
-pub use files::files_below;
+pub use files::{files_below, files_with};
 pub use requests::TestResponse;
 pub use templates::{CONTRACT, padded};
 pub use tenants::org_of;

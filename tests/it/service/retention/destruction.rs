@@ -16,7 +16,7 @@ use super::holds::{lift, place};
 use super::{in_days, inserted, made, pay_off, schedule, set};
 use crate::http::console::Session;
 use crate::service::control::controlled;
-use crate::support::{TestApp, TestResponse, envelope_body, files_below, form, pdf, postgres};
+use crate::support::{TestApp, TestResponse, envelope_body, files_with, form, pdf, postgres};
 
 const ADA: &str = "ada@oak.example";
 pub const BEN: &str = "ben@oak.example";
@@ -104,22 +104,12 @@ async fn signed(app: &TestApp) -> String {
     id
 }
 
-/// Returns the files below a folder that have one of these texts.
-fn files_with(folder: &Path, texts: &[&str]) -> Vec<String> {
-    let is_found = |path: &Path| {
-        let bytes = std::fs::read(path).unwrap_or_default();
-        let has = |text: &&str| {
-            bytes
-                .windows(text.len())
-                .any(|part| part == text.as_bytes())
-        };
-        texts.iter().any(has)
-    };
-    let files = files_below(folder).into_iter();
-    // Mails that were sent have left; without a mail server, this folder has them.
-    let files = files.filter(|path| !path.starts_with(folder.join("outbox")));
-    let found = files.filter(|path| is_found(path));
-    found.map(|path| path.display().to_string()).collect()
+/// Returns the files of a data folder that name the person. Mails that were sent have left; without a mail server, a
+/// folder has them.
+fn files_with_the_person(folder: &Path) -> Vec<String> {
+    let mut found = files_with(folder, &[NAME, EMAIL]);
+    found.retain(|path| !Path::new(path).starts_with(folder.join("outbox")));
+    found
 }
 
 async fn nothing_of_a_person_is_left(change: impl FnOnce(&mut Config)) -> (TestApp, String) {
@@ -172,7 +162,7 @@ async fn nothing_of_a_person_is_left(change: impl FnOnce(&mut Config)) -> (TestA
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_of_a_person_is_left_on_sqlite() {
     let (app, id) = nothing_of_a_person_is_left(|_| {}).await;
-    let found = files_with(app.data.path(), &[NAME, EMAIL]);
+    let found = files_with_the_person(app.data.path());
     assert!(found.is_empty(), "{found:?}");
 
     // The operator's command answers with the certificate.
@@ -186,7 +176,7 @@ async fn nothing_of_a_person_is_left_on_postgresql() {
     let database = postgres::new_database().await;
     let change = |config: &mut Config| config.database_url = Some(database);
     let (app, id) = nothing_of_a_person_is_left(change).await;
-    let found = files_with(app.data.path(), &[NAME, EMAIL]);
+    let found = files_with_the_person(app.data.path());
     assert!(found.is_empty(), "{found:?}");
     let left = format!("signer where envelope_id = '{id}' and (name <> '' or email <> '')");
     assert_eq!(app.count(&left).await, 0);
