@@ -230,8 +230,10 @@ fn with_record_keys(data: &Path, arguments: &[&str]) -> Value {
         .args(arguments)
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", said(&output));
-    serde_json::from_slice(&output.stdout).unwrap()
+    // A command that finds problems ends with a status of its own.
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(report.get("error").is_none(), "{}", said(&output));
+    report
 }
 
 /// A backup has no readable word of a record, and without the record's key it has nothing of it.
