@@ -21,12 +21,17 @@ impl TestApp {
     }
 }
 
-/// Returns the files below a folder that have one of these texts, in any case; compiled components are shared by all
-/// tests. Another program reads them: SQLite loses its locks on a file that its own process opens and closes.
+/// Returns the files below a folder that have one of these texts, in any case. Compiled components are shared by all
+/// tests, and mails that were sent have left; without a mail server, a folder has them. Another program reads the files:
+/// SQLite loses its locks on a file that its own process opens and closes.
 pub fn files_with(folder: &Path, texts: &[&str]) -> Vec<String> {
     let output = std::process::Command::new("grep")
         .env("LC_ALL", "C")
-        .args(["-rlaiF", "--exclude-dir=native-code"])
+        .args([
+            "-rlaiF",
+            "--exclude-dir=native-code",
+            "--exclude-dir=outbox",
+        ])
         .args(texts.iter().flat_map(|text| ["-e", text]))
         .arg(folder)
         .output()

@@ -104,14 +104,6 @@ async fn signed(app: &TestApp) -> String {
     id
 }
 
-/// Returns the files of a data folder that name the person. Mails that were sent have left; without a mail server, a
-/// folder has them.
-fn files_with_the_person(folder: &Path) -> Vec<String> {
-    let mut found = files_with(folder, &[NAME, EMAIL]);
-    found.retain(|path| !Path::new(path).starts_with(folder.join("outbox")));
-    found
-}
-
 async fn nothing_of_a_person_is_left(change: impl FnOnce(&mut Config)) -> (TestApp, String) {
     let app = TestApp::with(change, OrgSettings::default()).await;
     let id = signed(&app).await;
@@ -162,7 +154,7 @@ async fn nothing_of_a_person_is_left(change: impl FnOnce(&mut Config)) -> (TestA
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_of_a_person_is_left_on_sqlite() {
     let (app, id) = nothing_of_a_person_is_left(|_| {}).await;
-    let found = files_with_the_person(app.data.path());
+    let found = files_with(app.data.path(), &[NAME, EMAIL]);
     assert!(found.is_empty(), "{found:?}");
 
     // The operator's command answers with the certificate.
@@ -176,7 +168,7 @@ async fn nothing_of_a_person_is_left_on_postgresql() {
     let database = postgres::new_database().await;
     let change = |config: &mut Config| config.database_url = Some(database);
     let (app, id) = nothing_of_a_person_is_left(change).await;
-    let found = files_with_the_person(app.data.path());
+    let found = files_with(app.data.path(), &[NAME, EMAIL]);
     assert!(found.is_empty(), "{found:?}");
     let left = format!("signer where envelope_id = '{id}' and (name <> '' or email <> '')");
     assert_eq!(app.count(&left).await, 0);
