@@ -1,6 +1,5 @@
 //! Destruction of records: obstacles, the steps of two people, and the remaining data.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
