@@ -1348,6 +1348,16 @@ async fn reminded(app: &TestApp, id: &str, count: u64) {
     panic!("no reminder number {count}");
 }
 
+/// Waits until an invitation has left. By a node with a later clock, the plan would begin later.
+async fn invited(app: &TestApp) {
+    for _ in 0..100 {
+        if app.count("signer where noticed_at is not null").await > 0 {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plan_reminds_signers_until_its_number_is_reached() {
     let app = service().await;
@@ -1355,6 +1365,7 @@ async fn a_plan_reminds_signers_until_its_number_is_reached() {
     let more = json!({ "reminders": plan });
     let id = sent(&app, &["Buyer"], json!([person("Buyer")]), more).await;
 
+    invited(&app).await;
     let early = app.as_of(DAY * 2).await;
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     reminded(&early, &id, 0).await;
@@ -1387,6 +1398,7 @@ async fn a_plan_reminds_nobody_who_signs_in_person() {
     .await;
     app.execute("update envelope set send_email = 0").await;
 
+    invited(&app).await;
     let later = app.as_of(DAY * 3).await;
     tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
     reminded(&later, &id, 0).await;
@@ -1406,6 +1418,7 @@ async fn a_new_envelope_takes_the_plan_of_its_organization() {
 
     let none = json!({ "first_after_days": 1, "every_days": 1, "at_most": 0 });
     let without = sent(&app, &["Buyer"], people(), json!({ "reminders": none })).await;
+    invited(&app).await;
     let later = app.as_of(DAY * 2).await;
     reminded(&later, &id, 1).await;
     reminded(&later, &without, 0).await;
@@ -1462,6 +1475,7 @@ async fn quiet_hours_count_in_the_time_zone_of_the_signer() {
     let people = people(&app, &id).await;
     assert_eq!(people["signers"][0]["time_zone"], "Pacific/Auckland");
 
+    invited(&app).await;
     let later = app.as_of(DAY * 2).await;
     let reminder = later.wait_for_entry(&id, "envelope.reminder_sent").await;
     assert_eq!(reminder["reminded"], json!(["buyer@example.com"]));
@@ -1488,6 +1502,7 @@ async fn signers_are_warned_once_before_each_time_limit() {
         warnings.collect::<Vec<Value>>()
     };
 
+    invited(&app).await;
     let early = app.as_of(DAY * 26).await;
     tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
     assert_eq!(warnings(&early).await, [] as [Value; 0]);
@@ -1518,6 +1533,7 @@ async fn a_plan_waits_for_the_end_of_a_legal_hold() {
     let more = json!({ "reminders": plan });
     let id = sent(&app, &["Buyer"], json!([person("Buyer")]), more).await;
     let hold = holds::place(&app, "envelope", Some(&id)).await;
+    invited(&app).await;
     let held = app.as_of(DAY * 2).await;
     tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
     reminded(&held, &id, 0).await;
@@ -1542,6 +1558,7 @@ async fn a_plan_is_changed_until_the_envelope_is_finished() {
     let plan = json!({ "first_after_days": 1, "every_days": 1, "at_most": 1 });
     let planned = app.put(&path, plan.clone()).await.data(200);
     assert_eq!(planned["reminders"]["at_most"], 1);
+    invited(&app).await;
     let later = app.as_of(DAY * 2).await;
     reminded(&later, &id, 1).await;
 
