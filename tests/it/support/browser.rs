@@ -195,7 +195,16 @@ impl TestBrowser {
 
     pub async fn click(&self, css: &str) {
         self.counter.lock().unwrap().clicks += 1;
-        self.see(css).await.click().await.unwrap();
+        // A page that follows its record can replace the element before it is clicked.
+        for _ in 0..20 {
+            match self.see(css).await.click().await {
+                Err(error) if error.is_stale_element_reference() => {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+                clicked => return clicked.unwrap(),
+            }
+        }
+        panic!("{css} is replaced again and again");
     }
 
     pub async fn type_into(&self, css: &str, text: &str) {
