@@ -170,42 +170,36 @@ pub async fn forget(
     .run(tx)
     .await?;
 
-    // A client without an envelope is nothing but the person. The others say which envelope the batch made.
-    sqlx::query(
-        "delete from bulk_item where bucket = $1 and org_id = $2 and customer_id = $3 and envelope_id is null",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(customer.id.as_str())
-    .run(tx)
-    .await?;
-    sqlx::query(
-        "update bulk_item set customer_name = '', email = null, error = null
-         where bucket = $1 and org_id = $2 and customer_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(customer.id.as_str())
-    .run(tx)
-    .await?;
-
+    let id = customer.id.as_str();
     // The id has no wildcards but its underscore, which is escaped.
-    sqlx::query(
-        "delete from request_log where bucket = $1 and org_id = $2 and path like $3 escape '!'",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(format!("%{}%", escaped(customer.id.as_str())))
-    .run(tx)
-    .await?;
-    sqlx::query(
-        "delete from open_link_record where bucket = $1 and org_id = $2 and customer_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(customer.id.as_str())
-    .run(tx)
-    .await?;
+    let in_path = format!("%{}%", escaped(id));
+    for (statement, value) in [
+        // A client without an envelope is nothing but the person. The others say which envelope the batch made.
+        (
+            "delete from bulk_item where bucket = $1 and org_id = $2 and customer_id = $3 and envelope_id is null",
+            id,
+        ),
+        (
+            "update bulk_item set customer_name = '', email = null, error = null
+             where bucket = $1 and org_id = $2 and customer_id = $3",
+            id,
+        ),
+        (
+            "delete from request_log where bucket = $1 and org_id = $2 and path like $3 escape '!'",
+            in_path.as_str(),
+        ),
+        (
+            "delete from open_link_record where bucket = $1 and org_id = $2 and customer_id = $3",
+            id,
+        ),
+    ] {
+        sqlx::query(statement)
+            .bind(org.bucket())
+            .bind(org.as_str())
+            .bind(value)
+            .run(tx)
+            .await?;
+    }
 
     if let Some(email) = &customer.email {
         forget_address(tx, org, email).await?;
