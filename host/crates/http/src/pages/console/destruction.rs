@@ -224,26 +224,14 @@ pub async fn request(State(app): State<App>, form: ConsoleForm) -> PageResult {
         "due": form.value("due") == "yes", "envelope_ids": (!ids.is_empty()).then_some(ids),
         "reason": form.value("reason"), "certificate_recipient": recipient,
     });
-    let requested = match valid::<NewDestruction>(new) {
-        Ok(new) => destruction::request(&app, &visitor.caller, new, &unrecorded()).await,
-        Err(error) => {
-            let refused = form.refused(error)?;
-            return page(&app, visitor, None, Some(&refused)).await;
-        }
+    let refused = match valid::<NewDestruction>(new) {
+        Ok(new) => match destruction::request(&app, &visitor.caller, new, &unrecorded()).await {
+            Ok(_) => return Ok(Redirect::to(&address()).into_response()),
+            Err(error) => form.refused_id(error, "envelope_ids", "destruction-unknown")?,
+        },
+        Err(error) => form.refused(error)?,
     };
-    match requested {
-        Ok(_) => Ok(Redirect::to(&address()).into_response()),
-        // An unknown id is a mistake of the entry and not of the address.
-        Err(ServiceError::NotFound(_)) => {
-            let refused =
-                form.refused_at("envelope_ids", visitor.texts.text("destruction-unknown"));
-            page(&app, visitor, None, Some(&refused)).await
-        }
-        Err(error) => {
-            let refused = form.refused(error)?;
-            page(&app, visitor, None, Some(&refused)).await
-        }
-    }
+    page(&app, visitor, None, Some(&refused)).await
 }
 
 /// Takes a step of a request. The steps of the second and the third act ask first: they lead to an act

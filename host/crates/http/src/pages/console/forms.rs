@@ -10,6 +10,7 @@ use maud::{Markup, html};
 use super::signed_in::ConsoleForm;
 use crate::error::HttpError;
 use holdfast_adapters::texts::Texts;
+use holdfast_platform::ServiceError;
 
 /// A problem of a form.
 #[derive(Debug, PartialEq)]
@@ -212,6 +213,19 @@ impl ConsoleForm {
         renamed: &[(String, String)],
     ) -> Result<RefusedForm, Response> {
         RefusedForm::of(&self.path, &self.values, error.into(), renamed)
+    }
+
+    /// Like [`ConsoleForm::refused`], with an unknown id as a mistake of its field and not of the address.
+    pub fn refused_id(
+        &self,
+        error: ServiceError,
+        field: &str,
+        text: &str,
+    ) -> Result<RefusedForm, Response> {
+        match error {
+            ServiceError::NotFound(_) => Ok(self.refused_at(field, self.visitor.texts.text(text))),
+            error => self.refused(error),
+        }
     }
 
     /// Like [`RefusedForm::at`], for this form.

@@ -180,25 +180,14 @@ pub async fn place(State(app): State<App>, form: ConsoleForm) -> PageResult {
         "scope": form.value("scope"), "subject_id": subject,
         "reason": form.value("reason"), "case_reference": form.value("case_reference"),
     });
-    let placed = match valid::<NewHold>(hold) {
-        Ok(hold) => holds::place(&app, &visitor.caller, hold, &unrecorded()).await,
-        Err(error) => {
-            let refused = form.refused(error)?;
-            return holds_page(&app, visitor, None, Some(&refused)).await;
-        }
+    let refused = match valid::<NewHold>(hold) {
+        Ok(hold) => match holds::place(&app, &visitor.caller, hold, &unrecorded()).await {
+            Ok(_) => return Ok(Redirect::to(&holds_address()).into_response()),
+            Err(error) => form.refused_id(error, "subject_id", "holds-unknown")?,
+        },
+        Err(error) => form.refused(error)?,
     };
-    match placed {
-        Ok(_) => Ok(Redirect::to(&holds_address()).into_response()),
-        // An unknown id is a mistake of the entry and not of the address.
-        Err(ServiceError::NotFound(_)) => {
-            let refused = form.refused_at("subject_id", visitor.texts.text("holds-unknown"));
-            holds_page(&app, visitor, None, Some(&refused)).await
-        }
-        Err(error) => {
-            let refused = form.refused(error)?;
-            holds_page(&app, visitor, None, Some(&refused)).await
-        }
-    }
+    holds_page(&app, visitor, None, Some(&refused)).await
 }
 
 /// Takes a step towards the end of a hold. The approval by the second person ends it, so it asks before.
