@@ -89,6 +89,7 @@ fn request_of(visitor: &Visitor, request: &DestructionView) -> Markup {
         DestructionState::CarriedOut => ("destruction-carried-out", false),
         DestructionState::Withdrawn => ("destruction-withdrawn", false),
     };
+
     let steps = [
         (
             "destruction-requested",
@@ -111,6 +112,7 @@ fn request_of(visitor: &Visitor, request: &DestructionView) -> Markup {
             request.withdrawn_at,
         ),
     ];
+
     let more = request.records.len().saturating_sub(SHOWN);
     html! {
         p {

@@ -101,6 +101,7 @@ fn hold_of(visitor: &Visitor, hold: &HoldView, refused: Option<&RefusedForm>) ->
         HoldState::LiftRequested => ("holds-lift-requested", true),
         HoldState::Lifted => ("holds-lifted", false),
     };
+
     html! {
         p {
             strong { (hold.case_reference) } " "

@@ -104,6 +104,7 @@ fn upload_form(visitor: &Visitor, refused: Option<&RefusedForm>) -> Markup {
     let texts = visitor.texts;
     let action = format!("{PATH}/components");
     let form = FormView::new(texts, &action, refused);
+
     html! {
         details.card open[form.is_refused()] {
             summary { (texts.text("rules-upload")) }
@@ -345,6 +346,7 @@ fn activation_form(
     let (slot, id) = (component.slot, &component.component_id);
     let action = format!("{PATH}/rules/{slot}/activate/{id}");
     let form = FormView::new(texts, &action, refused);
+
     // The API requires the source of rules, and the instance of a provider.
     html! {
         section.card {
@@ -535,11 +537,13 @@ pub fn change_title(texts: Texts, change: &RequestedChange) -> String {
         RequestedChange::RollBack { slot, .. } => {
             format!("{slot}: {}", texts.text("console-roll-back"))
         }
+
         RequestedChange::Policy { .. } => texts.text("console-policy-change"),
         RequestedChange::SingleSignOn { .. } => texts.text("sign-on-title"),
         RequestedChange::LinkHost { link_host, .. } => {
             format!("{}: {link_host}", texts.text("settings-link-host"))
         }
+
         RequestedChange::InviteUser { email, role } => {
             let (act, role) = (texts.text("console-invite"), role_name(texts, *role));
             format!("{act}: {email}, {role}")
@@ -555,6 +559,7 @@ pub fn change_title(texts: Texts, change: &RequestedChange) -> String {
             let into = into_email.as_ref().map(|into| format!(" → {into}"));
             format!("{act}: {email}{}", into.unwrap_or_default())
         }
+
         RequestedChange::WaiveStipulation {
             envelope_id,
             template_id,
