@@ -46,8 +46,7 @@ pub async fn failures_of(
          where bucket = $1 and org_id = $2 and envelope_id = $3 and position = $4 and email = $5
              and network = $6",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.org.as_str())
+    .bind_org(&envelope.org)
     .bind(envelope.id.as_str())
     .bind(signer.position)
     .bind(&signer.email)
@@ -105,8 +104,7 @@ pub async fn forget_failures(
         "delete from access_code_failure
          where bucket = $1 and org_id = $2 and envelope_id = $3 and position = $4",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.org.as_str())
+    .bind_org(&envelope.org)
     .bind(envelope.id.as_str())
     .bind(signer.position)
     .run(tx)
@@ -122,8 +120,7 @@ pub async fn get(
         "select {columns} from access_code
          where bucket = $1 and org_id = $2 and envelope_id = $3 and position = $4 and email = $5",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.org.as_str())
+    .bind_org(&envelope.org)
     .bind(envelope.id.as_str())
     .bind(signer.position)
     .bind(&signer.email)

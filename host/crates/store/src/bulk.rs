@@ -84,8 +84,7 @@ async fn one(
          where bucket = $1 and org_id = $2 and batch_id = $3 and deleted_at is null {locked}"
     );
     query_rows(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(id.as_str())
         .fetch_optional(connection)
         .await
@@ -214,8 +213,7 @@ pub async fn items(
         "select {columns} from bulk_item where bucket = $1 and org_id = $2 and batch_id = $3
          order by position",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(batch.as_str())
     .fetch_all(connection)
     .await

@@ -49,8 +49,7 @@ pub async fn get(
     query_rows(
         "select {columns} from component_change where bucket = $1 and org_id = $2 and change_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .fetch_optional(connection)
     .await
@@ -68,8 +67,7 @@ pub async fn list(
          where bucket = $1 and org_id = $2 and ($3 = '' or change_id < $3)
          order by change_id desc limit $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(before.map_or("", ChangeId::as_str))
     .bind(limit)
     .fetch_all(connection)
@@ -88,8 +86,7 @@ pub async fn open(
          where bucket = $1 and org_id = $2 and state = 'open' and expires_at > $3
          order by change_id desc",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(now.to_string())
     .fetch_all(connection)
     .await
@@ -106,8 +103,7 @@ pub async fn count_open(
         "select count(*) as open from component_change
          where bucket = $1 and org_id = $2 and state = 'open' and expires_at > $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(now.to_string())
     .fetch_one(connection)
     .await?;
@@ -136,8 +132,7 @@ pub async fn set_content(
         "update component_change set content = $4
          where bucket = $1 and org_id = $2 and change_id = $3 and state = 'open'",
     )
-    .bind(change.org.bucket())
-    .bind(change.org.as_str())
+    .bind_org(&change.org)
     .bind(change.id.as_str())
     .bind(json_text(&change.content))
     .run(tx)
@@ -163,8 +158,7 @@ pub async fn close(
          set state = $4, closed_by = $5, closed_at = $6, activation_id = $7, config = null
          where bucket = $1 and org_id = $2 and change_id = $3 and state = 'open'",
     )
-    .bind(change.org.bucket())
-    .bind(change.org.as_str())
+    .bind_org(&change.org)
     .bind(change.id.as_str())
     .bind(state.as_str())
     .bind(by)
@@ -214,8 +208,7 @@ pub async fn void_approvals(
          where bucket = $1 and org_id = $2 and change_id = $3 and verdict = 'approve'
              and void_reason is null",
     )
-    .bind(change.org.bucket())
-    .bind(change.org.as_str())
+    .bind_org(&change.org)
     .bind(change.id.as_str())
     .bind(why.as_str())
     .run(tx)
@@ -236,8 +229,7 @@ pub async fn void_approvals_of_token(
                  select change_id from component_change
                  where bucket = $1 and org_id = $2 and state = 'open')",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(token.as_str())
     .bind(VoidReason::Revoked.as_str())
     .run(tx)
@@ -258,8 +250,7 @@ pub async fn void_approvals_of(
                  select change_id from component_change
                  where bucket = $1 and org_id = $2 and state = 'open')",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(actor)
     .bind(VoidReason::Revoked.as_str())
     .run(tx)
@@ -276,8 +267,7 @@ pub async fn reviews(
         "select {columns} from component_review
          where bucket = $1 and org_id = $2 and change_id = $3 order by review_id",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .fetch_all(connection)
     .await

@@ -128,8 +128,7 @@ async fn replace_keys(
             "insert into contract_fact_key (bucket, org_id, key_name, key_value, envelope_id)
              values ($1, $2, $3, $4, $5)",
         )
-        .bind(envelope.org.bucket())
-        .bind(envelope.org.as_str())
+        .bind_org(&envelope.org)
         .bind(name)
         .bind(value)
         .bind(envelope.id.as_str())
@@ -167,8 +166,7 @@ pub async fn of_envelope(
         "select {columns} from contract_facts
          where bucket = $1 and org_id = $2 and envelope_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(envelope.as_str())
     .fetch_optional(connection)
     .await
@@ -186,8 +184,7 @@ pub async fn list(
          where bucket = $1 and org_id = $2 and envelope_id > $3
          order by envelope_id limit $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     // Before all ids.
     .bind(after.map_or("", EnvelopeId::as_str))
     .bind(limit)
@@ -215,8 +212,7 @@ pub async fn by_key(
         numbered(4, values.len())
     );
     let mut query = sqlx::query(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(key_name);
     for value in values {
         query = query.bind(value);

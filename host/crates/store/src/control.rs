@@ -479,8 +479,7 @@ pub async fn decisions_of(
         "select {columns} from control_decision where bucket = $1 and org_id = $2 and envelope_id = $3
          order by decision_id",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(envelope.as_str())
     .fetch_all(connection)
     .await

@@ -91,8 +91,7 @@ pub async fn get(
     query_rows(
         "select {columns} from customer where bucket = $1 and org_id = $2 and customer_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .fetch_optional(connection)
     .await
@@ -104,8 +103,7 @@ pub async fn by_email(
     email: &str,
 ) -> Result<Option<CustomerRow>, StoreError> {
     query_rows("select {columns} from customer where bucket = $1 and org_id = $2 and email = $3")
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(email.trim().to_lowercase())
         .fetch_optional(connection)
         .await
@@ -128,9 +126,7 @@ pub async fn by_ids(
              where bucket = $1 and org_id = $2 and erased_at is null and customer_id in ({})",
             names.join(", ")
         );
-        let mut query = query_rows::<CustomerRow>(AssertSqlSafe(text))
-            .bind(org.bucket())
-            .bind(org.as_str());
+        let mut query = query_rows::<CustomerRow>(AssertSqlSafe(text)).bind_org(org);
         for id in some {
             query = query.bind(id.as_str());
         }
@@ -195,8 +191,7 @@ pub async fn lock(
         tx,
         "select {columns} from customer where bucket = $1 and org_id = $2 and customer_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .fetch_optional(tx)
     .await
@@ -249,10 +244,7 @@ pub async fn search(
     let text = format!(
         "select {{columns}} from customer where {conditions} order by customer_id desc limit $3"
     );
-    let mut query = query_rows(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
-        .bind(limit);
+    let mut query = query_rows(AssertSqlSafe(text)).bind_org(org).bind(limit);
     for value in values {
         query = query.bind(value);
     }

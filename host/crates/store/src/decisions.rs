@@ -124,8 +124,7 @@ pub async fn last_moves(
             "d.bucket = $6 and d.org_id = $7",
             limit,
         )
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .fetch_all(connection)
         .await
 }
@@ -174,8 +173,7 @@ pub async fn last_evaluations(
             "d.bucket = $6 and d.org_id = $7",
             limit,
         )
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .fetch_all(connection)
         .await
 }
@@ -250,8 +248,7 @@ pub async fn insert_placement(
     sqlx::query(
         "update template set placed_by = $4 where bucket = $1 and org_id = $2 and template_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(template.id.as_str())
     .bind(json_text(&made.component))
     .run(tx)
@@ -297,8 +294,7 @@ pub async fn placed_by(
     let row = sqlx::query(
         "select placed_by from template where bucket = $1 and org_id = $2 and template_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(template.as_str())
     .fetch_optional(connection)
     .await?;

@@ -139,8 +139,7 @@ async fn active_endpoints(
         "select endpoint_id, events from webhook_endpoint
          where bucket = $1 and org_id = $2 and is_active = 1",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .fetch_all(connection)
     .await?;
 
@@ -263,8 +262,7 @@ pub async fn get(
              and webhook_delivery.delivery_id = $3"
     );
     query_rows(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(id.as_str())
         .fetch_optional(connection)
         .await

@@ -55,8 +55,7 @@ pub async fn get(
         "select {columns} from destruction
          where bucket = $1 and org_id = $2 and destruction_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .fetch_optional(connection)
     .await
@@ -73,8 +72,7 @@ pub async fn lock(
         "select {columns} from destruction
          where bucket = $1 and org_id = $2 and destruction_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .fetch_optional(tx)
     .await
@@ -92,8 +90,7 @@ pub async fn list(
          where bucket = $1 and org_id = $2 and destruction_id < $3
          order by destruction_id desc limit $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     // Behind every id.
     .bind(after.map_or("e", DestructionId::as_str))
     .bind(limit)
@@ -139,8 +136,7 @@ pub async fn records(
          ) as found order by envelope_id"
     );
     query_rows(sqlx::AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(id.as_str())
         .fetch_all(connection)
         .await
@@ -271,8 +267,7 @@ pub async fn destroyed(
         "select {columns} from destroyed_record
          where bucket = $1 and org_id = $2 and envelope_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(envelope.as_str())
     .fetch_optional(connection)
     .await

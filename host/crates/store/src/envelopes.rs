@@ -114,8 +114,7 @@ pub async fn get_with_destroyed(
     query_rows(
         "select {columns} from envelope where bucket = $1 and org_id = $2 and envelope_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .fetch_optional(connection)
     .await
@@ -148,8 +147,7 @@ pub async fn get_for_key(
     let row = sqlx::query(AssertSqlSafe(TEXT.as_str()))
         .bind(key.id.as_str())
         .bind(key.revision)
-        .bind(key.org.bucket())
-        .bind(key.org.as_str())
+        .bind_org(&key.org)
         .bind(id.as_str())
         .fetch_optional(connection)
         .await?;
@@ -189,8 +187,7 @@ pub async fn lock_with_destroyed(
         tx,
         "select {columns} from envelope where bucket = $1 and org_id = $2 and envelope_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .fetch_optional(tx)
     .await

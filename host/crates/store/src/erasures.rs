@@ -19,8 +19,7 @@ pub async fn get(
     query_rows(
         "select {columns} from customer_erasure where bucket = $1 and org_id = $2 and customer_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(customer.as_str())
     .fetch_optional(connection)
     .await
@@ -36,8 +35,7 @@ pub async fn lock(
         tx,
         "select {columns} from customer_erasure where bucket = $1 and org_id = $2 and customer_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(customer.as_str())
     .fetch_optional(tx)
     .await
@@ -163,8 +161,7 @@ pub async fn forget(
         "update customer set email = null, name = '', details = '{}', updated_at = $4, erased_at = $4
          where bucket = $1 and org_id = $2 and customer_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(customer.id.as_str())
     .bind(now.to_string())
     .run(tx)
@@ -194,8 +191,7 @@ pub async fn forget(
         ),
     ] {
         sqlx::query(statement)
-            .bind(org.bucket())
-            .bind(org.as_str())
+            .bind_org(org)
             .bind(value)
             .run(tx)
             .await?;
@@ -222,8 +218,7 @@ async fn forget_address(
         "delete from kba_billed_person where bucket = $1 and org_id = $2 and email = $3",
     ] {
         sqlx::query(statement)
-            .bind(org.bucket())
-            .bind(org.as_str())
+            .bind_org(org)
             .bind(email)
             .run(tx)
             .await?;
@@ -235,8 +230,7 @@ async fn forget_address(
         "delete from saved_filter where bucket = $1 and org_id = $2
              and (lower(query) like $3 escape '!' or lower(query) like $4 escape '!')",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(format!("%{}%", escaped(email)))
     .bind(format!("%{}%", escaped(&encoded)))
     .run(tx)
@@ -247,8 +241,7 @@ async fn forget_address(
     sqlx::query(
         "delete from job where bucket = $1 and org_id = $2 and kind = $3 and lower(payload) like $4 escape '!'",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(MailContractDate::NAME)
     .bind(format!("%\"to\":{}%", escaped(&to)))
     .run(tx)
@@ -265,8 +258,7 @@ async fn forget_messages(
         "delete from test_message
          where bucket = $1 and org_id = $2 and lower(sent_to) = $3 and envelope_id is null",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(to.to_lowercase())
     .run(tx)
     .await

@@ -92,8 +92,7 @@ pub async fn get(
         "select {columns} from fact_map
          where bucket = $1 and org_id = $2 and fact_map_id = $3 and deleted_at is null",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .fetch_optional(connection)
     .await
@@ -112,8 +111,7 @@ pub async fn version(
          from fact_map_version
          where bucket = $1 and org_id = $2 and fact_map_id = $3 and version = $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .bind(i64::from(version))
     .fetch_optional(connection)
@@ -134,8 +132,7 @@ pub async fn versions(
          where bucket = $1 and org_id = $2 and fact_map_id = $3
          order by version desc limit $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .bind(limit)
     .fetch_all(connection)
@@ -152,8 +149,7 @@ pub async fn list(
         "select {columns} from fact_map where bucket = $1 and org_id = $2 and deleted_at is null
          order by fact_map_id desc limit $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(limit)
     .fetch_all(connection)
     .await

@@ -212,8 +212,7 @@ pub async fn unsigned_claims(
          where f.bucket = $1 and f.org_id = $2 and f.kind not in ('document', 'signed_here')
              and e.is_upload = 1 and e.created_at > $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(since.to_string())
     .fetch_one(connection)
     .await?;
@@ -311,8 +310,7 @@ pub async fn claims_on(
         super::row::numbered(4, envelopes.len())
     );
     let mut query = query_rows::<OtherClaim>(sqlx::AssertSqlSafe(text))
-        .bind(originator.bucket())
-        .bind(originator.as_str())
+        .bind_org(originator)
         .bind(party.as_str());
     for envelope in envelopes {
         query = query.bind(envelope.as_str());

@@ -71,8 +71,7 @@ pub async fn last_decisions(
             "d.bucket = $6 and d.org_id = $7",
             limit,
         )
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .fetch_all(connection)
         .await
 }
@@ -87,8 +86,7 @@ pub async fn decisions_of(
         "select {columns} from funding_decision
          where bucket = $1 and org_id = $2 and envelope_id = $3 order by decision_id",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(envelope.as_str())
     .fetch_all(connection)
     .await
@@ -118,8 +116,7 @@ pub async fn stipulations(
         "select {columns} from stipulation where bucket = $1 and org_id = $2 and envelope_id = $3
          order by position",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(envelope.as_str())
     .fetch_all(connection)
     .await
@@ -132,8 +129,7 @@ pub async fn set_stipulations(
     all: &[Stipulation],
 ) -> Result<(), StoreError> {
     sqlx::query("delete from stipulation where bucket = $1 and org_id = $2 and envelope_id = $3")
-        .bind(envelope.org.bucket())
-        .bind(envelope.org.as_str())
+        .bind_org(&envelope.org)
         .bind(envelope.id.as_str())
         .run(tx)
         .await?;
@@ -197,8 +193,7 @@ pub async fn of_template(
         "select {columns} from template_stipulation
          where bucket = $1 and org_id = $2 and template_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(template.as_str())
     .fetch_optional(connection)
     .await

@@ -61,8 +61,7 @@ pub async fn get(
     query_rows(
         "select {columns} from funding_pack where bucket = $1 and org_id = $2 and pack_id = $3",
     )
-    .bind(lender.bucket())
-    .bind(lender.as_str())
+    .bind_org(lender)
     .bind(id.as_str())
     .fetch_optional(connection)
     .await
@@ -76,8 +75,7 @@ pub async fn list(
     query_rows(
         "select {columns} from funding_pack where bucket = $1 and org_id = $2 order by pack_id",
     )
-    .bind(lender.bucket())
-    .bind(lender.as_str())
+    .bind_org(lender)
     .fetch_all(connection)
     .await
 }
@@ -92,8 +90,7 @@ pub async fn versions(
         "select {columns} from funding_pack_version
          where bucket = $1 and org_id = $2 and pack_id = $3 order by version",
     )
-    .bind(lender.bucket())
-    .bind(lender.as_str())
+    .bind_org(lender)
     .bind(id.as_str())
     .fetch_all(connection)
     .await
@@ -108,8 +105,7 @@ pub async fn invite(
         "insert into funding_invitation (bucket, org_id, pack_id, lender_id, invited_at)
          values ($1, $2, $3, $4, $5) on conflict (bucket, org_id, pack_id) do nothing",
     )
-    .bind(invitation.org.bucket())
-    .bind(invitation.org.as_str())
+    .bind_org(&invitation.org)
     .bind(invitation.pack.as_str())
     .bind(invitation.lender.as_str())
     .bind(invitation.invited_at.to_string())
@@ -126,8 +122,7 @@ pub async fn invitations(
         "select {columns} from funding_invitation where bucket = $1 and org_id = $2
          order by invited_at, pack_id",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .fetch_all(connection)
     .await
 }
@@ -141,8 +136,7 @@ pub async fn invitation(
     query_rows(
         "select {columns} from funding_invitation where bucket = $1 and org_id = $2 and pack_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .fetch_optional(connection)
     .await
@@ -160,8 +154,7 @@ pub async fn subscribe(
         "update funding_invitation set subscribed_at = null, pinned = null
          where bucket = $1 and org_id = $2 and subscribed_at is not null",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .run(tx)
     .await?;
     let Some(pack) = pack else {
@@ -172,8 +165,7 @@ pub async fn subscribe(
         "update funding_invitation set subscribed_at = $4, pinned = $5
          where bucket = $1 and org_id = $2 and pack_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(pack.as_str())
     .bind(now.to_string())
     .bind(pinned.map(i64::from))

@@ -165,8 +165,7 @@ pub async fn problems_of<T: DeserializeOwned>(
              and ($3 = '' or i.envelope_id < $3)
          order by i.envelope_id desc limit $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(after.map_or("", EnvelopeId::as_str))
     .bind(limit)
     .fetch_all(connection)
@@ -222,8 +221,7 @@ pub async fn of_records(
         ),
     ] {
         let mut query = sqlx::query(AssertSqlSafe(text))
-            .bind(org.bucket())
-            .bind(org.as_str());
+            .bind_org(org);
         for id in ids {
             query = query.bind(id.as_str());
         }

@@ -241,8 +241,7 @@ pub async fn bill(
          values ($1, $2, $3, $4, $5, $6)
          on conflict (bucket, org_id, month, email, name) do nothing",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(month)
     .bind(&email)
     .bind(name.join(" ").to_lowercase())
@@ -259,8 +258,7 @@ pub async fn bill(
         "insert into kba_billed (bucket, org_id, month, email, kba_id) values ($1, $2, $3, $4, $5)
          on conflict (bucket, org_id, month, email) do nothing",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(month)
     .bind(&email)
     .bind(session.id.as_str())
@@ -281,8 +279,7 @@ pub async fn bill(
          where address.bucket = $1 and address.org_id = $2 and address.month = $3
              and address.email = $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(month)
     .bind(&email)
     .finds_row(tx)

@@ -39,8 +39,7 @@ pub async fn get(
     query_rows(
         "select {columns} from legal_hold where bucket = $1 and org_id = $2 and hold_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .fetch_optional(connection)
     .await
@@ -56,8 +55,7 @@ pub async fn lock(
         tx,
         "select {columns} from legal_hold where bucket = $1 and org_id = $2 and hold_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .fetch_optional(tx)
     .await
@@ -74,8 +72,7 @@ pub async fn list(
         "select {columns} from legal_hold where bucket = $1 and org_id = $2 and hold_id < $3
          order by hold_id desc limit $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(after.map_or(HoldId::LAST, HoldId::as_str))
     .bind(limit)
     .fetch_all(connection)
@@ -102,8 +99,7 @@ pub async fn covering(
                  or (scope = 'customer' and subject = $4))
          order by hold_id",
     )
-    .bind(controller.bucket())
-    .bind(controller.as_str())
+    .bind_org(controller)
     .bind(envelope.id.as_str())
     .bind(customer)
     .fetch_all(&mut *connection)
@@ -146,8 +142,7 @@ pub async fn on_organization(
          where bucket = $1 and org_id = $2 and lifted_at is null and scope = 'organization'
          order by hold_id limit 1",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .fetch_optional(connection)
     .await
 }
@@ -164,8 +159,7 @@ pub async fn on_customer(
              and (scope = 'organization' or (scope = 'customer' and subject = $3))
          order by hold_id limit 1",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(customer.as_str())
     .fetch_optional(connection)
     .await
@@ -186,7 +180,7 @@ pub async fn concern(connection: &mut SqlConnection, org: &OrgId) -> Result<bool
         let found = sqlx::query(
             "select hold_id from legal_hold where bucket = $1 and org_id = $2 and lifted_at is null limit 1",
         );
-        let found = found.bind(party.bucket()).bind(party.as_str());
+        let found = found.bind_org(&party);
         if found.finds_row(connection).await? {
             return Ok(true);
         }
@@ -230,8 +224,7 @@ pub async fn envelopes(
          order by envelope_id desc limit $4"
     );
     let query = query_rows(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         // Behind every id.
         .bind(before.map_or("f", EnvelopeId::as_str))
         .bind(limit);

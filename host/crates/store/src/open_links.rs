@@ -97,8 +97,7 @@ pub async fn get(
     query_rows(
         "select {columns} from open_link where bucket = $1 and org_id = $2 and open_link_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .fetch_optional(connection)
     .await
@@ -127,8 +126,7 @@ pub async fn lock(
         tx,
         "select {columns} from open_link where bucket = $1 and org_id = $2 and open_link_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .fetch_optional(tx)
     .await
@@ -217,8 +215,7 @@ async fn change_if(
          where bucket = $1 and org_id = $2 and open_link_id = $3 and {condition}"
     );
     sqlx::query(AssertSqlSafe(text))
-        .bind(link.org.bucket())
-        .bind(link.org.as_str())
+        .bind_org(&link.org)
         .bind(link.id.as_str())
         .bind(now.to_string())
         .changes_row(tx)
@@ -236,8 +233,7 @@ pub async fn unclosed(
          where bucket = $1 and org_id = $2 and template_id = $3 and closed_at is null
          order by open_link_id",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(template.as_str())
     .fetch_all(connection)
     .await
@@ -277,8 +273,7 @@ pub async fn record_of(
         "select {columns} from open_link_record
          where bucket = $1 and org_id = $2 and open_link_id = $3 and customer_id = $4",
     )
-    .bind(link.org.bucket())
-    .bind(link.org.as_str())
+    .bind_org(&link.org)
     .bind(link.id.as_str())
     .bind(customer.as_str())
     .fetch_optional(connection)
@@ -310,8 +305,7 @@ pub async fn put_record(
          values ($1, $2, $3, $4, $5)
          on conflict (bucket, org_id, open_link_id, customer_id) do update set envelope_id = $5",
     )
-    .bind(link.org.bucket())
-    .bind(link.org.as_str())
+    .bind_org(&link.org)
     .bind(link.id.as_str())
     .bind(customer.as_str())
     .bind(envelope.as_str())
@@ -330,8 +324,7 @@ pub async fn count_of(
         "select {columns} from open_link_count
          where bucket = $1 and org_id = $2 and open_link_id = $3 and kind = $4 and network = $5",
     )
-    .bind(link.org.bucket())
-    .bind(link.org.as_str())
+    .bind_org(&link.org)
     .bind(link.id.as_str())
     .bind(kind)
     .bind(network)
@@ -359,8 +352,7 @@ pub async fn put_count(
         "delete from open_link_count
          where bucket = $1 and org_id = $2 and open_link_id = $3 and kind = $4 and began_at <= $5",
     )
-    .bind(link.org.bucket())
-    .bind(link.org.as_str())
+    .bind_org(&link.org)
     .bind(link.id.as_str())
     .bind(kind)
     .bind(forgotten.to_string())
@@ -373,8 +365,7 @@ pub async fn put_count(
          on conflict (bucket, org_id, open_link_id, kind, network)
              do update set number = $6, began_at = $7",
     )
-    .bind(link.org.bucket())
-    .bind(link.org.as_str())
+    .bind_org(&link.org)
     .bind(link.id.as_str())
     .bind(kind)
     .bind(network)

@@ -36,8 +36,7 @@ pub async fn get(
     query_rows(
         "select {columns} from document_package where bucket = $1 and org_id = $2 and package_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .fetch_optional(connection)
     .await

@@ -60,8 +60,7 @@ pub async fn count_since(
         "select count(*) as made from party_invitation
          where bucket = $1 and org_id = $2 and created_at > $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(since.to_string())
     .fetch_one(connection)
     .await?;

@@ -40,8 +40,7 @@ pub async fn list(
     // A party that ever had a key has to sign: without the revoked
     // ones, a thief could revoke the key first and then act unsigned.
     query_rows("select {columns} from party_key where bucket = $1 and org_id = $2 order by key_id")
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .fetch_all(connection)
         .await
 }
@@ -76,8 +75,7 @@ pub async fn request(
     sqlx::query(
         "delete from party_key_request where bucket = $1 and org_id = $2 and requested_at <= $3",
     )
-    .bind(request.org.bucket())
-    .bind(request.org.as_str())
+    .bind_org(&request.org)
     .bind(since.to_string())
     .execute(&mut **tx)
     .await?;
@@ -108,8 +106,7 @@ pub async fn requests(
         "select {columns} from party_key_request
          where bucket = $1 and org_id = $2 and requested_at > $3 order by requested_at, passkey_id",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(since.to_string())
     .fetch_all(connection)
     .await
@@ -124,8 +121,7 @@ pub async fn forget_request(
     sqlx::query(
         "delete from party_key_request where bucket = $1 and org_id = $2 and passkey_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(passkey.as_str())
     .run(tx)
     .await
@@ -146,8 +142,7 @@ pub async fn use_nonce(
     sqlx::query(
         "delete from statement_nonce where bucket = $1 and org_id = $2 and expires_at < $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
@@ -157,8 +152,7 @@ pub async fn use_nonce(
         "insert into statement_nonce (bucket, org_id, nonce, expires_at) values ($1, $2, $3, $4)
          on conflict (bucket, org_id, nonce) do nothing",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(nonce)
     .bind(expires_at.to_string())
     .run_guarded(tx)

@@ -38,8 +38,7 @@ pub async fn list(connection: &mut SqlConnection, user: &User) -> Result<Vec<Pas
         "select {columns} from passkey where bucket = $1 and org_id = $2 and user_id = $3
          order by passkey_id",
     )
-    .bind(user.org.bucket())
-    .bind(user.org.as_str())
+    .bind_org(&user.org)
     .bind(user.id.as_str())
     .fetch_all(connection)
     .await
@@ -68,8 +67,7 @@ pub async fn used(
         "update passkey set use_count = $4, used_at = $5
          where bucket = $1 and org_id = $2 and passkey_id = $3",
     )
-    .bind(passkey.org.bucket())
-    .bind(passkey.org.as_str())
+    .bind_org(&passkey.org)
     .bind(passkey.id.as_str())
     .bind(use_count)
     .bind(now.to_string())
@@ -87,8 +85,7 @@ pub async fn delete(
         "delete from passkey
          where bucket = $1 and org_id = $2 and user_id = $3 and ($4 = '' or passkey_id = $4)",
     )
-    .bind(user.org.bucket())
-    .bind(user.org.as_str())
+    .bind_org(&user.org)
     .bind(user.id.as_str())
     .bind(only.map_or("", PasskeyId::as_str))
     .execute(&mut **tx)

@@ -372,8 +372,7 @@ async fn remove_jobs(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<(
     sqlx::query(
         "delete from job where bucket = $1 and org_id = $2 and payload like $3 and kind <> $4",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.org.as_str())
+    .bind_org(&envelope.org)
     .bind(format!("%{}%", envelope.id))
     .bind(DestroyRecord::NAME)
     .run(tx)

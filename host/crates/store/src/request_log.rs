@@ -146,8 +146,7 @@ pub async fn list(
              and ($10 = '' or envelope_id = $10)
          order by request_id desc limit $11",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(
         search
             .after

@@ -44,8 +44,7 @@ pub async fn schedules(
     org: &OrgId,
 ) -> Result<Option<OwnedSchedules>, StoreError> {
     query_rows("select {columns} from retention_schedules where bucket = $1 and org_id = $2")
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .fetch_optional(connection)
         .await
 }
@@ -70,8 +69,7 @@ pub async fn set_schedules(
          on conflict (bucket, org_id) do update set schedules = excluded.schedules,
              changed_by = excluded.changed_by, changed_at = excluded.changed_at",
     )
-    .bind(new.org.bucket())
-    .bind(new.org.as_str())
+    .bind_org(&new.org)
     .bind(json_text(&new.schedules))
     .bind(&new.changed_by)
     .bind(new.changed_at.to_string())
@@ -127,8 +125,7 @@ pub async fn candidate(
 ) -> Result<Option<RetentionCandidate>, StoreError> {
     let text = format!("{CANDIDATES} and envelope.envelope_id = $3) as candidate");
     query_rows(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(id.as_str())
         .fetch_optional(connection)
         .await
@@ -147,8 +144,7 @@ pub async fn candidates(
          order by envelope.envelope_id limit $4) as candidate order by envelope_id"
     );
     query_rows(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(after.map_or("", EnvelopeId::as_str))
         .bind(limit)
         .fetch_all(connection)
@@ -199,8 +195,7 @@ pub async fn proposals(
         "select {columns} from retention_proposal
          where bucket = $1 and org_id = $2 and envelope_id > $3 order by envelope_id limit $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(after.map_or("", EnvelopeId::as_str))
     .bind(limit)
     .fetch_all(connection)

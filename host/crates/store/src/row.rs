@@ -115,6 +115,11 @@ impl<T: TableRow> RowQuery<T> {
         }
     }
 
+    /// Binds the bucket of an organization and its id, as two parameters.
+    pub fn bind_org(self, org: &OrgId) -> Self {
+        self.bind(org.bucket()).bind(org.as_str())
+    }
+
     pub async fn fetch_one(self, connection: &mut SqlConnection) -> Result<T, StoreError> {
         T::of_row(&self.query.fetch_one(connection).await?)
     }

@@ -76,8 +76,7 @@ pub async fn of_envelope(
         "select {columns} from seal_state
          where bucket = $1 and org_id = $2 and envelope_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(envelope.as_str())
     .fetch_optional(connection)
     .await

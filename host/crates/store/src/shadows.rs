@@ -62,8 +62,7 @@ pub async fn end(
         "update component_shadow set ended_at = $4
          where bucket = $1 and org_id = $2 and slot = $3 and ended_at is null",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(slot.as_str())
     .bind(now.to_string())
     .execute(&mut **tx)
@@ -91,8 +90,7 @@ pub async fn last(
         "select {columns} from component_shadow where bucket = $1 and org_id = $2 and slot = $3
          order by shadow_id desc limit 1",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(slot.as_str())
     .fetch_optional(connection)
     .await
@@ -111,8 +109,7 @@ pub async fn count(
              failed = failed + $6, left_out = left_out + $7
          where bucket = $1 and org_id = $2 and shadow_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .bind(more.compared)
     .bind(more.differing)

@@ -125,8 +125,7 @@ pub async fn recipients(
              and kind in ('cc', 'viewer', 'substitute')
          order by position",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(envelope.as_str())
     .fetch_all(connection)
     .await
@@ -164,8 +163,7 @@ pub async fn list(
              and kind not in ('cc', 'viewer', 'substitute')
          order by position",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(envelope.as_str())
     .fetch_all(connection)
     .await
@@ -268,8 +266,7 @@ pub async fn custodians(
         "select {columns} from custodian where bucket = $1 and org_id = $2 and envelope_id = $3
          order by created_at, email",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(envelope.as_str())
     .fetch_all(connection)
     .await
@@ -329,8 +326,7 @@ pub async fn claim_renewal(
          where bucket = $1 and org_id = $2 and envelope_id = $3 and position = $4
              and (renewed_at is null or renewed_at <= $6)",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.org.as_str())
+    .bind_org(&envelope.org)
     .bind(envelope.id.as_str())
     .bind(position)
     .bind(now.to_string())

@@ -4,9 +4,13 @@ use sqlx::any::{Any, AnyArguments};
 use sqlx::query::Query;
 
 use super::{SqlConnection, StoreError};
+use holdfast_domain::id::OrgId;
 
-/// Runs a statement for one result.
-pub(super) trait RunStatement {
+/// Binds parameters of a statement, and runs it for one result.
+pub(super) trait RunStatement: Sized {
+    /// Binds the bucket of an organization and its id, as two parameters.
+    fn bind_org(self, org: &OrgId) -> Self;
+
     /// Runs a write.
     fn run(
         self,
@@ -34,6 +38,10 @@ pub(super) trait RunStatement {
 }
 
 impl RunStatement for Query<'_, Any, AnyArguments> {
+    fn bind_org(self, org: &OrgId) -> Self {
+        self.bind(org.bucket()).bind(org.as_str())
+    }
+
     async fn run(self, connection: &mut SqlConnection) -> Result<(), StoreError> {
         self.execute(connection).await?;
         Ok(())

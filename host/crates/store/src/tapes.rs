@@ -86,8 +86,7 @@ pub async fn get(
     id: &TapeId,
 ) -> Result<Option<Tape>, StoreError> {
     query_rows("select {columns} from tape where bucket = $1 and org_id = $2 and tape_id = $3")
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(id.as_str())
         .fetch_optional(connection)
         .await
@@ -104,8 +103,7 @@ pub async fn list(
         "select {columns} from tape where bucket = $1 and org_id = $2 and tape_id < $3
          order by tape_id desc limit $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(after.map_or(TapeId::LAST, TapeId::as_str))
     .bind(limit)
     .fetch_all(connection)
@@ -120,8 +118,7 @@ pub async fn unfinished(connection: &mut SqlConnection, org: &OrgId) -> Result<i
         "select count(*) as unfinished from tape
          where bucket = $1 and org_id = $2 and status in ('checking', 'choosing')",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .fetch_one(connection)
     .await?;
     Ok(row.try_get("unfinished")?)
@@ -140,8 +137,7 @@ pub async fn newest_of_names(
                  and tape_id < $3 group by name)
          order by case when name = $4 then 0 else 1 end, tape_id desc limit $5",
     )
-    .bind(tape.org.bucket())
-    .bind(tape.org.as_str())
+    .bind_org(&tape.org)
     .bind(tape.id.as_str())
     .bind(&tape.name)
     .bind(limit)
@@ -409,8 +405,7 @@ pub async fn begin(
 /// [`StoreError::Conflict`] if it is deleted already.
 pub async fn delete(tx: &mut WriteTransaction, tape: &Tape) -> Result<(), StoreError> {
     sqlx::query("delete from tape where bucket = $1 and org_id = $2 and tape_id = $3")
-        .bind(tape.org.bucket())
-        .bind(tape.org.as_str())
+        .bind_org(&tape.org)
         .bind(tape.id.as_str())
         .run_guarded(tx)
         .await
@@ -451,8 +446,7 @@ pub async fn sent_before(
              and status <> 'checking' and ($4 = 0 or status = 'choosing')
          order by created_at limit $5",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(before.to_string())
     .bind(i64::from(only_choosing))
     .bind(limit)
@@ -545,8 +539,7 @@ pub async fn own_records(
                  and c.envelope_id = envelope.envelope_id and c.controller_id <> envelope.org_id))
          order by envelope_id limit $5",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(after)
     .bind(i64::from(only_controlled))
     .bind(limit)
@@ -656,9 +649,7 @@ async fn rows_of<T: TableRow>(
             "select {{columns}} from {table} where bucket = $1 and org_id = $2
                  and envelope_id in ({list})"
         );
-        let mut query = query_rows::<T>(AssertSqlSafe(text))
-            .bind(org.bucket())
-            .bind(org.as_str());
+        let mut query = query_rows::<T>(AssertSqlSafe(text)).bind_org(&org);
         for envelope in envelopes {
             query = query.bind(envelope.as_str());
         }
@@ -735,8 +726,7 @@ pub async fn put_map(
          on conflict (bucket, org_id, name) do update set document = excluded.document,
              made_by = excluded.made_by, updated_at = excluded.updated_at",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(&named.name)
     .bind(json_text(&named.map))
     .bind(&named.made_by)
@@ -752,8 +742,7 @@ pub async fn map(
     name: &str,
 ) -> Result<Option<NamedTapeMap>, StoreError> {
     query_rows("select {columns} from tape_map where bucket = $1 and org_id = $2 and name = $3")
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(name)
         .fetch_optional(connection)
         .await
@@ -768,8 +757,7 @@ pub async fn maps(
     query_rows(
         "select {columns} from tape_map where bucket = $1 and org_id = $2 order by name limit $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(limit)
     .fetch_all(connection)
     .await

@@ -100,8 +100,7 @@ pub async fn find(
     query_rows(
         "select {columns} from template where bucket = $1 and org_id = $2 and template_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .fetch_optional(connection)
     .await
@@ -117,8 +116,7 @@ pub async fn lock(
         tx,
         "select {columns} from template where bucket = $1 and org_id = $2 and template_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .fetch_optional(tx)
     .await?;
@@ -136,8 +134,7 @@ pub async fn made_for(
         "select {columns} from template where bucket = $1 and org_id = $2 and owner_id = $3
              and source_key = $4 and deleted_at is null",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(&made_for.owner)
     .bind(&made_for.source)
     .fetch_optional(connection)
@@ -224,8 +221,7 @@ pub async fn folders(
         condition.unwrap_or_default(),
     );
     let mut query = sqlx::query(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(Origin::Library.as_str());
     if let Some(reader) = reader {
         query = query.bind(address(reader));
@@ -247,8 +243,7 @@ pub async fn is_out_for_signing(
          where bucket = $1 and org_id = $2 and status in ('sent', 'viewed') and template_id = $3
          limit 1",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .finds_row(connection)
     .await
@@ -271,9 +266,7 @@ pub async fn by_ids(
          where bucket = $1 and org_id = $2 and template_id in ({})",
         names.join(", ")
     );
-    let mut query = query_rows(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str());
+    let mut query = query_rows(AssertSqlSafe(text)).bind_org(org);
     for id in ids {
         query = query.bind(id.as_str());
     }
@@ -380,8 +373,7 @@ pub async fn last_documents(
         "select {columns} from template where bucket = $1 and org_id = $2 and document_key is not null
          order by template_id desc limit $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(limit)
     .fetch_all(connection)
     .await?;

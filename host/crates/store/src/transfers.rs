@@ -111,8 +111,7 @@ pub async fn list(
              order by transfer_id desc limit $4) as bought
          order by transfer_id desc limit $4",
     )
-    .bind(party.bucket())
-    .bind(party.as_str())
+    .bind_org(party)
     // Behind every id.
     .bind(after.map_or("u", TransferId::as_str))
     .bind(limit)

@@ -91,8 +91,7 @@ async fn find(
          where bucket = $1 and org_id = $2 and endpoint_id = $3 and deleted_at is null {lock}"
     );
     query_rows(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(id.as_str())
         .fetch_optional(connection)
         .await
@@ -109,8 +108,7 @@ pub async fn was_there(
         "select endpoint_id from webhook_endpoint
          where bucket = $1 and org_id = $2 and endpoint_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .finds_row(connection)
     .await
@@ -128,8 +126,7 @@ pub async fn list(
              and ($3 = '' or partner_key_id = $3)
          order by endpoint_id",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(key.map_or("", KeyId::as_str))
     .fetch_all(connection)
     .await
