@@ -3,7 +3,7 @@
 use crate::SqlConnection;
 use sqlx::Row as _;
 
-use super::row::{json_text, query_rows, table_row};
+use super::row::{json_text, query_rows, row_by_id, table_row};
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -46,13 +46,7 @@ pub async fn get(
     org: &OrgId,
     id: &ChangeId,
 ) -> Result<Option<ComponentChange>, StoreError> {
-    query_rows(
-        "select {columns} from component_change where bucket = $1 and org_id = $2 and change_id = $3",
-    )
-    .bind_org(org)
-    .bind(id.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, id.as_str()).await
 }
 
 /// Lists the organization's change requests, newest first: those before `before`, if it is given.

@@ -4,7 +4,7 @@ use crate::SqlConnection;
 use serde_json::json;
 use sqlx::AssertSqlSafe;
 
-use super::row::{RowColumns, json_text, numbered, query_rows, table_row};
+use super::row::{RowColumns, json_text, numbered, query_rows, row_by_id, table_row};
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -162,14 +162,7 @@ pub async fn of_envelope(
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Option<ContractFacts>, StoreError> {
-    query_rows(
-        "select {columns} from contract_facts
-         where bucket = $1 and org_id = $2 and envelope_id = $3",
-    )
-    .bind_org(org)
-    .bind(envelope.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, envelope.as_str()).await
 }
 
 /// Returns facts of an organization's contracts in the order of the envelopes' ids, after one of them.

@@ -6,7 +6,7 @@ use crate::SqlConnection;
 use sqlx::AssertSqlSafe;
 
 use super::page::PagedQuery;
-use super::row::{RowColumns, json_text, query_locked, query_rows, table_row};
+use super::row::{RowColumns, json_text, locked_by_id, query_rows, row_by_id, table_row};
 use super::search::escaped;
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
@@ -88,13 +88,7 @@ pub async fn get(
     org: &OrgId,
     id: &CustomerId,
 ) -> Result<Option<CustomerRow>, StoreError> {
-    query_rows(
-        "select {columns} from customer where bucket = $1 and org_id = $2 and customer_id = $3",
-    )
-    .bind_org(org)
-    .bind(id.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, id.as_str()).await
 }
 
 pub async fn by_email(
@@ -187,14 +181,7 @@ pub async fn lock(
     org: &OrgId,
     id: &CustomerId,
 ) -> Result<Option<CustomerRow>, StoreError> {
-    query_locked(
-        tx,
-        "select {columns} from customer where bucket = $1 and org_id = $2 and customer_id = $3",
-    )
-    .bind_org(org)
-    .bind(id.as_str())
-    .fetch_optional(tx)
-    .await
+    locked_by_id(tx, org, id.as_str()).await
 }
 
 /// Returns a page of customers, newest first, and the total number.

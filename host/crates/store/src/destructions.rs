@@ -1,6 +1,6 @@
 //! Requests to destroy records, and records that are destroyed.
 
-use super::row::{json_text, query_locked, query_rows, table_row};
+use super::row::{json_text, locked_by_id, query_rows, row_by_id, table_row};
 use super::statement::RunStatement as _;
 use super::{SqlConnection, StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -51,14 +51,7 @@ pub async fn get(
     org: &OrgId,
     id: &DestructionId,
 ) -> Result<Option<Destruction>, StoreError> {
-    query_rows(
-        "select {columns} from destruction
-         where bucket = $1 and org_id = $2 and destruction_id = $3",
-    )
-    .bind_org(org)
-    .bind(id.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, id.as_str()).await
 }
 
 /// Returns a request of an organization with its row locked until the transaction ends.
@@ -67,15 +60,7 @@ pub async fn lock(
     org: &OrgId,
     id: &DestructionId,
 ) -> Result<Option<Destruction>, StoreError> {
-    query_locked(
-        tx,
-        "select {columns} from destruction
-         where bucket = $1 and org_id = $2 and destruction_id = $3",
-    )
-    .bind_org(org)
-    .bind(id.as_str())
-    .fetch_optional(tx)
-    .await
+    locked_by_id(tx, org, id.as_str()).await
 }
 
 /// Lists the requests of an organization, newest first.
@@ -263,14 +248,7 @@ pub async fn destroyed(
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Option<DestroyedRecord>, StoreError> {
-    query_rows(
-        "select {columns} from destroyed_record
-         where bucket = $1 and org_id = $2 and envelope_id = $3",
-    )
-    .bind_org(org)
-    .bind(envelope.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, envelope.as_str()).await
 }
 
 /// Notes that nothing of a record is left.

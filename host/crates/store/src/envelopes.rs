@@ -7,7 +7,8 @@ use sqlx::{AssertSqlSafe, Row as _};
 
 use super::page::PagedQuery;
 use super::row::{
-    RowColumns, TableRow, columns_of, file_json, json_text, query_locked, query_rows, table_row,
+    RowColumns, TableRow, columns_of, file_json, json_text, locked_by_id, query_rows, row_by_id,
+    table_row,
 };
 use super::search::FoundEnvelope;
 use super::statement::RunStatement as _;
@@ -111,13 +112,7 @@ pub async fn get_with_destroyed(
     org: &OrgId,
     id: &EnvelopeId,
 ) -> Result<Option<Envelope>, StoreError> {
-    query_rows(
-        "select {columns} from envelope where bucket = $1 and org_id = $2 and envelope_id = $3",
-    )
-    .bind_org(org)
-    .bind(id.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, id.as_str()).await
 }
 
 /// Result of reading an envelope with a cached API key.
@@ -183,14 +178,7 @@ pub async fn lock_with_destroyed(
     org: &OrgId,
     id: &EnvelopeId,
 ) -> Result<Option<Envelope>, StoreError> {
-    query_locked(
-        tx,
-        "select {columns} from envelope where bucket = $1 and org_id = $2 and envelope_id = $3",
-    )
-    .bind_org(org)
-    .bind(id.as_str())
-    .fetch_optional(tx)
-    .await
+    locked_by_id(tx, org, id.as_str()).await
 }
 
 /// Returns the envelope of a provider's submission. A callback names neither organization nor

@@ -1,7 +1,7 @@
 //! Erasure of customers: the requests, and the rows with values of a person that belong to no record.
 
 use super::customers::CustomerRow;
-use super::row::{json_text, query_locked, query_rows, table_row};
+use super::row::{json_text, locked_by_id, row_by_id, table_row};
 use super::search::escaped;
 use super::statement::RunStatement as _;
 use super::{SqlConnection, StoreError, WriteTransaction};
@@ -16,13 +16,7 @@ pub async fn get(
     org: &OrgId,
     customer: &CustomerId,
 ) -> Result<Option<CustomerErasure>, StoreError> {
-    query_rows(
-        "select {columns} from customer_erasure where bucket = $1 and org_id = $2 and customer_id = $3",
-    )
-    .bind_org(org)
-    .bind(customer.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, customer.as_str()).await
 }
 
 /// Returns the request to erase a customer with its row locked until the transaction ends.
@@ -31,14 +25,7 @@ pub async fn lock(
     org: &OrgId,
     customer: &CustomerId,
 ) -> Result<Option<CustomerErasure>, StoreError> {
-    query_locked(
-        tx,
-        "select {columns} from customer_erasure where bucket = $1 and org_id = $2 and customer_id = $3",
-    )
-    .bind_org(org)
-    .bind(customer.as_str())
-    .fetch_optional(tx)
-    .await
+    locked_by_id(tx, org, customer.as_str()).await
 }
 
 /// Adds a request. A second one for the same customer is a unique violation.

@@ -4,7 +4,7 @@ use crate::SqlConnection;
 use serde_json::Value;
 
 use super::decisions::DecisionWindow;
-use super::row::{json_text, query_rows, table_row};
+use super::row::{json_text, query_rows, row_by_id, table_row};
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -189,14 +189,7 @@ pub async fn of_template(
     org: &OrgId,
     template: &TemplateId,
 ) -> Result<Option<TemplateStipulations>, StoreError> {
-    query_rows(
-        "select {columns} from template_stipulation
-         where bucket = $1 and org_id = $2 and template_id = $3",
-    )
-    .bind_org(org)
-    .bind(template.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, template.as_str()).await
 }
 
 /// Sets the stipulations of a template.

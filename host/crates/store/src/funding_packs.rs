@@ -3,7 +3,7 @@
 
 use crate::SqlConnection;
 
-use super::row::{json_text, query_rows, table_row};
+use super::row::{json_text, query_rows, row_by_id, table_row};
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -58,13 +58,7 @@ pub async fn get(
     lender: &OrgId,
     id: &FundingPackId,
 ) -> Result<Option<FundingPack>, StoreError> {
-    query_rows(
-        "select {columns} from funding_pack where bucket = $1 and org_id = $2 and pack_id = $3",
-    )
-    .bind_org(lender)
-    .bind(id.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, lender, id.as_str()).await
 }
 
 /// Lists the packs of a lender, oldest first.
@@ -133,13 +127,7 @@ pub async fn invitation(
     org: &OrgId,
     id: &FundingPackId,
 ) -> Result<Option<FundingInvitation>, StoreError> {
-    query_rows(
-        "select {columns} from funding_invitation where bucket = $1 and org_id = $2 and pack_id = $3",
-    )
-    .bind_org(org)
-    .bind(id.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, id.as_str()).await
 }
 
 /// Subscribes an organization to a pack that it was invited to, in place of its other subscriptions; none ends them.

@@ -2,7 +2,7 @@
 
 use sqlx::AssertSqlSafe;
 
-use super::row::{OwnedEnvelope, json_text, query_locked, query_rows, table_row};
+use super::row::{OwnedEnvelope, json_text, locked_by_id, query_rows, row_by_id, table_row};
 use super::statement::RunStatement as _;
 use super::{SqlConnection, StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -36,13 +36,7 @@ pub async fn get(
     org: &OrgId,
     id: &HoldId,
 ) -> Result<Option<LegalHold>, StoreError> {
-    query_rows(
-        "select {columns} from legal_hold where bucket = $1 and org_id = $2 and hold_id = $3",
-    )
-    .bind_org(org)
-    .bind(id.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, id.as_str()).await
 }
 
 /// Returns a hold of an organization with its row locked until the transaction ends.
@@ -51,14 +45,7 @@ pub async fn lock(
     org: &OrgId,
     id: &HoldId,
 ) -> Result<Option<LegalHold>, StoreError> {
-    query_locked(
-        tx,
-        "select {columns} from legal_hold where bucket = $1 and org_id = $2 and hold_id = $3",
-    )
-    .bind_org(org)
-    .bind(id.as_str())
-    .fetch_optional(tx)
-    .await
+    locked_by_id(tx, org, id.as_str()).await
 }
 
 /// Lists the holds of an organization, newest first.

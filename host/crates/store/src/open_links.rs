@@ -4,7 +4,7 @@ use crate::SqlConnection;
 use sqlx::AssertSqlSafe;
 
 use super::page::PagedQuery;
-use super::row::{json_text, query_locked, query_rows, table_row};
+use super::row::{json_text, locked_by_id, query_rows, row_by_id, table_row};
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -94,13 +94,7 @@ pub async fn get(
     org: &OrgId,
     id: &OpenLinkId,
 ) -> Result<Option<OpenLink>, StoreError> {
-    query_rows(
-        "select {columns} from open_link where bucket = $1 and org_id = $2 and open_link_id = $3",
-    )
-    .bind_org(org)
-    .bind(id.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, id.as_str()).await
 }
 
 /// Returns the link with a token; none for an unknown one.
@@ -122,14 +116,7 @@ pub async fn lock(
     org: &OrgId,
     id: &OpenLinkId,
 ) -> Result<Option<OpenLink>, StoreError> {
-    query_locked(
-        tx,
-        "select {columns} from open_link where bucket = $1 and org_id = $2 and open_link_id = $3",
-    )
-    .bind_org(org)
-    .bind(id.as_str())
-    .fetch_optional(tx)
-    .await
+    locked_by_id(tx, org, id.as_str()).await
 }
 
 /// Returns a page of the links of a template, newest first, and the total number.

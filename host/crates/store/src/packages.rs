@@ -3,7 +3,7 @@
 use crate::SqlConnection;
 
 use super::page::PagedQuery;
-use super::row::{json_text, query_rows, table_row};
+use super::row::{json_text, row_by_id, table_row};
 use super::statement::RunStatement as _;
 use super::{StoreError, templates};
 use holdfast_domain::clock::Timestamp;
@@ -33,13 +33,7 @@ pub async fn get(
     org: &OrgId,
     id: &PackageId,
 ) -> Result<Option<Package>, StoreError> {
-    query_rows(
-        "select {columns} from document_package where bucket = $1 and org_id = $2 and package_id = $3",
-    )
-    .bind_org(org)
-    .bind(id.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, id.as_str()).await
 }
 
 /// Returns a page of packages, newest first, and the total number. For a user, those with a template that is not

@@ -4,7 +4,7 @@ use crate::SqlConnection;
 use sqlx::Row as _;
 
 use super::claims::RowClaim;
-use super::row::{OwnedEnvelope, json_text, query_rows, table_row};
+use super::row::{OwnedEnvelope, json_text, row_by_id, table_row};
 use super::statement::RunStatement as _;
 use super::{Store, StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -72,14 +72,7 @@ pub async fn of_envelope(
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Option<StoredSealState>, StoreError> {
-    query_rows(
-        "select {columns} from seal_state
-         where bucket = $1 and org_id = $2 and envelope_id = $3",
-    )
-    .bind_org(org)
-    .bind(envelope.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, envelope.as_str()).await
 }
 
 /// Replaces a state that was read before.

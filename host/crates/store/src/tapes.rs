@@ -8,7 +8,9 @@ use sqlx::any::{Any, AnyArguments};
 use sqlx::query::Query;
 
 use super::contract_facts::ContractFacts;
-use super::row::{OwnedEnvelope, TableRow, file_json, json_text, numbered, query_rows, table_row};
+use super::row::{
+    OwnedEnvelope, TableRow, file_json, json_text, numbered, query_rows, row_by_id, table_row,
+};
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -85,11 +87,7 @@ pub async fn get(
     org: &OrgId,
     id: &TapeId,
 ) -> Result<Option<Tape>, StoreError> {
-    query_rows("select {columns} from tape where bucket = $1 and org_id = $2 and tape_id = $3")
-        .bind_org(org)
-        .bind(id.as_str())
-        .fetch_optional(connection)
-        .await
+    row_by_id(connection, org, id.as_str()).await
 }
 
 /// Lists the tapes of an organization, newest first.
@@ -741,11 +739,7 @@ pub async fn map(
     org: &OrgId,
     name: &str,
 ) -> Result<Option<NamedTapeMap>, StoreError> {
-    query_rows("select {columns} from tape_map where bucket = $1 and org_id = $2 and name = $3")
-        .bind_org(org)
-        .bind(name)
-        .fetch_optional(connection)
-        .await
+    row_by_id(connection, org, name).await
 }
 
 /// Lists the maps of an organization by name.

@@ -4,7 +4,7 @@ use crate::SqlConnection;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::page::PagedQuery;
-use super::row::{json_text, query_locked, query_rows, table_row};
+use super::row::{json_text, locked_by_id, query_rows, row_by_id, table_row};
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -97,13 +97,7 @@ pub async fn find(
     org: &OrgId,
     id: &TemplateId,
 ) -> Result<Option<Template>, StoreError> {
-    query_rows(
-        "select {columns} from template where bucket = $1 and org_id = $2 and template_id = $3",
-    )
-    .bind_org(org)
-    .bind(id.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, id.as_str()).await
 }
 
 /// Like [`get`], with the row locked until the transaction ends.
@@ -112,15 +106,7 @@ pub async fn lock(
     org: &OrgId,
     id: &TemplateId,
 ) -> Result<Option<Template>, StoreError> {
-    let found: Option<Template> = query_locked(
-        tx,
-        "select {columns} from template where bucket = $1 and org_id = $2 and template_id = $3",
-    )
-    .bind_org(org)
-    .bind(id.as_str())
-    .fetch_optional(tx)
-    .await?;
-
+    let found: Option<Template> = locked_by_id(tx, org, id.as_str()).await?;
     Ok(found.filter(|template| template.deleted_at.is_none()))
 }
 

@@ -3,7 +3,7 @@
 use crate::SqlConnection;
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::row::{query_locked, query_rows, table_row};
+use super::row::{locked_by_id, query_rows, row_by_id, table_row};
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -76,11 +76,7 @@ pub async fn get(
     org: &OrgId,
     id: &UserId,
 ) -> Result<Option<User>, StoreError> {
-    query_rows("select {columns} from org_user where bucket = $1 and org_id = $2 and user_id = $3")
-        .bind_org(org)
-        .bind(id.as_str())
-        .fetch_optional(connection)
-        .await
+    row_by_id(connection, org, id.as_str()).await
 }
 
 /// Like [`get`], with the row locked until the transaction ends.
@@ -89,14 +85,7 @@ pub async fn lock(
     org: &OrgId,
     id: &UserId,
 ) -> Result<Option<User>, StoreError> {
-    query_locked(
-        tx,
-        "select {columns} from org_user where bucket = $1 and org_id = $2 and user_id = $3",
-    )
-    .bind_org(org)
-    .bind(id.as_str())
-    .fetch_optional(tx)
-    .await
+    locked_by_id(tx, org, id.as_str()).await
 }
 
 /// Returns the users of an organization, oldest first.
