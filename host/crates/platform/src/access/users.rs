@@ -472,13 +472,7 @@ pub(super) async fn signed_on(
     components::lock_changes(tx).await?;
     organizations::lock(tx, org).await?;
     let users = rows::list(tx, org).await?;
-    let caller = Caller {
-        org: org.clone(),
-        actor: format!("issuer:{}", identity.issuer),
-        email: None,
-        token: None,
-        role: None,
-    };
+    let caller = Caller::named(org.clone(), format!("issuer:{}", identity.issuer));
     let manager = UserManager {
         caller: &caller,
         role: None,
@@ -564,13 +558,7 @@ pub(super) async fn bind(
         return Ok(bound.is_some_and(|bound| bound.identity.as_ref() == Some(identity)));
     }
 
-    let caller = Caller {
-        org: user.org.clone(),
-        actor: format!("issuer:{}", identity.issuer),
-        email: None,
-        token: None,
-        role: None,
-    };
+    let caller = Caller::named(user.org.clone(), format!("issuer:{}", identity.issuer));
     let manager = UserManager {
         caller: &caller,
         role: None,
