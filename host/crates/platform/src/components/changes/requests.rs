@@ -159,13 +159,13 @@ pub async fn create(
     let policy = policy(core, org).await?;
     // A policy, a role or a sign-in that passes without reviews would end the protection itself.
     if new.emergency && new.change.slot().is_none() {
-        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+        return Err(ServiceError::invalid(
             "invalid_value",
             &["emergency"],
             "false",
             "true",
             "Only components are changed in an emergency",
-        )]));
+        ));
     }
 
     // Before the lock, which is one for all organizations: a candidate is compiled, compared and a vendor
