@@ -80,8 +80,7 @@ pub async fn put_failures(
          on conflict (bucket, envelope_id, position, network) do update set
              email = $5, failures = $7, locks = $8, locked_until = $9",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(signer.position)
     .bind(envelope.org.as_str())
     .bind(&signer.email)
@@ -158,8 +157,7 @@ pub async fn put(
              email = $5, code = $6, sent_at = $7, sends = $8, first_sent_at = $9, failures = $10,
              locked_until = $11, locks = $12",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(signer.position)
     .bind(envelope.org.as_str())
     .bind(&signer.email)

@@ -26,8 +26,7 @@ pub async fn insert(
              config, requested_by, requested_at, expires_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     )
-    .bind(change.org.bucket())
-    .bind(change.id.as_str())
+    .bind_key(&change.org, change.id.as_str())
     .bind(change.org.as_str())
     .bind(instance)
     .bind(change.state.as_str())

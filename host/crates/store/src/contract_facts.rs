@@ -76,8 +76,7 @@ pub async fn insert(
              inputs = excluded.inputs, digest = excluded.digest, facts = excluded.facts,
              created_at = excluded.created_at",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(envelope.org.as_str())
     .bind(&sheet.fact_map.fact_map_id)
     .bind(i64::from(sheet.fact_map.version))
@@ -99,8 +98,7 @@ pub async fn insert(
 /// Removes the facts of an envelope, and the keys that it is found by.
 pub async fn delete(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<(), StoreError> {
     sqlx::query("delete from contract_facts where bucket = $1 and envelope_id = $2")
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
+        .bind_key(&envelope.org, envelope.id.as_str())
         .run(tx)
         .await?;
 
@@ -109,8 +107,7 @@ pub async fn delete(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<()
 
 async fn delete_keys(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<(), StoreError> {
     sqlx::query("delete from contract_fact_key where bucket = $1 and envelope_id = $2")
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
+        .bind_key(&envelope.org, envelope.id.as_str())
         .run(tx)
         .await
 }

@@ -63,8 +63,7 @@ pub async fn upsert_by_email(
          on conflict (bucket, org_id, email) do update set name = $5, updated_at = $6
          returning customer_id",
     )
-    .bind(org.bucket())
-    .bind(new.as_str())
+    .bind_key(org, new.as_str())
     .bind(org.as_str())
     // The unique index compares letters exactly, so an address has one spelling here.
     .bind(email.trim().to_lowercase())
@@ -143,8 +142,7 @@ pub async fn insert(
         "insert into customer (bucket, customer_id, org_id, email, name, details, created_at, updated_at)
          values ($1, $2, $3, $4, $5, $6, $7, $7)",
     )
-    .bind(org.bucket())
-    .bind(customer.id.as_str())
+    .bind_key(org, customer.id.as_str())
     .bind(org.as_str())
     // Nulls are never equal in a unique index: any number of customers has no address.
     .bind(customer.email.as_deref())
@@ -165,8 +163,7 @@ pub async fn update(
         "update customer set email = $3, name = $4, details = $5, updated_at = $6
          where bucket = $1 and customer_id = $2",
     )
-    .bind(org.bucket())
-    .bind(customer.id.as_str())
+    .bind_key(org, customer.id.as_str())
     .bind(customer.email.as_deref())
     .bind(&customer.name)
     .bind(json_text(&customer.details))

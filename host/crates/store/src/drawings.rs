@@ -51,8 +51,7 @@ pub async fn put(
              signer_id = $5, submitter_id = $6, field = $7, kind = $8, token_hash = $9, expires_at = $10,
              drawn_at = null",
     )
-    .bind(handover.org.bucket())
-    .bind(handover.envelope.as_str())
+    .bind_key(&handover.org, handover.envelope.as_str())
     .bind(handover.position)
     .bind(handover.org.as_str())
     .bind(handover.signer.as_str())

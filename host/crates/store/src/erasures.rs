@@ -38,8 +38,7 @@ pub async fn insert(
              erased, remaining)
          values ($1, $2, $3, $4, $5, $6, $7, $8)",
     )
-    .bind(erasure.org.bucket())
-    .bind(erasure.customer.as_str())
+    .bind_key(&erasure.org, erasure.customer.as_str())
     .bind(erasure.org.as_str())
     .bind(&erasure.requested_by)
     .bind(erasure.requested_as.as_ref().map(json_text))
@@ -61,8 +60,7 @@ pub async fn update(
              approved_at = $7, erased = $8, remaining = $9
          where bucket = $1 and customer_id = $2",
     )
-    .bind(erasure.org.bucket())
-    .bind(erasure.customer.as_str())
+    .bind_key(&erasure.org, erasure.customer.as_str())
     .bind(&erasure.requested_by)
     .bind(erasure.requested_as.as_ref().map(json_text))
     .bind(erasure.requested_at.to_string())
@@ -80,8 +78,7 @@ pub async fn remove(
     erasure: &CustomerErasure,
 ) -> Result<(), StoreError> {
     sqlx::query("delete from customer_erasure where bucket = $1 and customer_id = $2")
-        .bind(erasure.org.bucket())
-        .bind(erasure.customer.as_str())
+        .bind_key(&erasure.org, erasure.customer.as_str())
         .run(tx)
         .await
 }

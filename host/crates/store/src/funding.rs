@@ -42,8 +42,7 @@ pub async fn insert_decision(
              component, pack, at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
-    .bind(org.bucket())
-    .bind(made.id.as_str())
+    .bind_key(org, made.id.as_str())
     .bind(org.as_str())
     .bind(made.envelope.as_str())
     .bind(made.stage.as_str())
@@ -140,8 +139,7 @@ pub async fn set_stipulations(
                  document_sha256, document_name, reason, settled_by, settled_at)
              values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
         )
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
+        .bind_key(&envelope.org, envelope.id.as_str())
         .bind(&one.kind)
         .bind(envelope.org.as_str())
         .bind(position)
@@ -203,8 +201,7 @@ pub async fn set_of_template(
          values ($1, $2, $3, $4)
          on conflict (bucket, template_id) do update set stipulations = excluded.stipulations",
     )
-    .bind(org.bucket())
-    .bind(set.template.as_str())
+    .bind_key(org, set.template.as_str())
     .bind(org.as_str())
     .bind(json_text(&set.stipulations))
     .run(tx)

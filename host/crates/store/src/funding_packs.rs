@@ -16,8 +16,7 @@ pub async fn insert(tx: &mut WriteTransaction, pack: &FundingPack) -> Result<(),
         "insert into funding_pack (bucket, pack_id, org_id, name, created_by, created_at)
          values ($1, $2, $3, $4, $5, $6)",
     )
-    .bind(pack.org.bucket())
-    .bind(pack.id.as_str())
+    .bind_key(&pack.org, pack.id.as_str())
     .bind(pack.org.as_str())
     .bind(&pack.name)
     .bind(&pack.created_by)
@@ -37,8 +36,7 @@ pub async fn insert_version(
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
          on conflict (bucket, pack_id, version) do nothing",
     )
-    .bind(version.org.bucket())
-    .bind(version.pack.as_str())
+    .bind_key(&version.org, version.pack.as_str())
     .bind(i64::from(version.version))
     .bind(version.org.as_str())
     .bind(version.component.as_str())

@@ -16,8 +16,7 @@ pub async fn insert(tx: &mut WriteTransaction, line: &InstanceLogLine) -> Result
              message)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
-    .bind(line.org.bucket())
-    .bind(line.id.as_str())
+    .bind_key(&line.org, line.id.as_str())
     .bind(line.org.as_str())
     .bind(line.slot.as_str())
     .bind(&line.instance)

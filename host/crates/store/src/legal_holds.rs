@@ -16,8 +16,7 @@ pub async fn insert(tx: &mut WriteTransaction, hold: &LegalHold) -> Result<(), S
              placed_by, placed_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     )
-    .bind(hold.org.bucket())
-    .bind(hold.id.as_str())
+    .bind_key(&hold.org, hold.id.as_str())
     .bind(hold.org.as_str())
     .bind(hold.scope.as_str())
     .bind(&hold.subject)
@@ -255,8 +254,7 @@ pub async fn is_changed(
     sqlx::query(
         "select sequence from ledger_entry where bucket = $1 and envelope_id = $2 and at > $3 limit 1",
     )
-    .bind(record.org.bucket())
-    .bind(record.envelope.as_str())
+    .bind_key(&record.org, record.envelope.as_str())
     .bind(since.to_string())
     .finds_row(connection)
     .await
@@ -276,8 +274,7 @@ pub async fn set_store_hold(
         "update legal_hold set store_hold = $3
          where bucket = $1 and hold_id = $2 and coalesce(store_hold, '') = $4 and coalesce(lifted_at, '') = $5",
     )
-    .bind(before.org.bucket())
-    .bind(before.id.as_str())
+    .bind_key(&before.org, before.id.as_str())
     .bind(json_text(next))
     .bind(before.store.as_ref().map(json_text).unwrap_or_default())
     .bind(lifted_at.unwrap_or_default())
@@ -298,8 +295,7 @@ pub async fn update(tx: &mut WriteTransaction, hold: &LegalHold) -> Result<(), S
              lift_requested_at = $6, lifted_by = $7, lifted_at = $8, store_hold = $9
          where bucket = $1 and hold_id = $2 and lifted_at is null",
     )
-    .bind(hold.org.bucket())
-    .bind(hold.id.as_str())
+    .bind_key(&hold.org, hold.id.as_str())
     .bind(lift.map(|lift| &lift.reason))
     .bind(lift.map(|lift| &lift.requested_by))
     .bind(account.map(json_text))

@@ -66,8 +66,7 @@ pub async fn insert(
              created_at, proof_of_work)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)",
     )
-    .bind(link.org.bucket())
-    .bind(link.id.as_str())
+    .bind_key(&link.org, link.id.as_str())
     .bind(link.org.as_str())
     .bind(link.template.as_str())
     .bind(&link.name)

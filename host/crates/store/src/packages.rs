@@ -17,8 +17,7 @@ pub async fn insert(connection: &mut SqlConnection, package: &Package) -> Result
              updated_at)
          values ($1, $2, $3, $4, $5, $6, $6)",
     )
-    .bind(package.org.bucket())
-    .bind(package.id.as_str())
+    .bind_key(&package.org, package.id.as_str())
     .bind(package.org.as_str())
     .bind(&package.name)
     // Their order is that of the merged document.
@@ -82,8 +81,7 @@ pub async fn replace(
         "update document_package set name = $3, template_ids = $4, updated_at = $5
          where bucket = $1 and package_id = $2 and name = $6 and template_ids = $7",
     )
-    .bind(after.org.bucket())
-    .bind(after.id.as_str())
+    .bind_key(&after.org, after.id.as_str())
     .bind(&after.name)
     .bind(json_text(&after.templates))
     .bind(now.to_string())

@@ -19,8 +19,7 @@ pub async fn insert(tx: &mut WriteTransaction, key: &PartyKey) -> Result<(), Sto
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
          on conflict (bucket, org_id, thumbprint) do nothing",
     )
-    .bind(key.org.bucket())
-    .bind(key.id.as_str())
+    .bind_key(&key.org, key.id.as_str())
     .bind(key.org.as_str())
     .bind(key.name.as_deref())
     .bind(json_text(&key.public_key))
@@ -57,8 +56,7 @@ pub async fn revoke(
         "update party_key set revoked_at = $4
          where bucket = $1 and key_id = $2 and org_id = $3 and revoked_at is null",
     )
-    .bind(org.bucket())
-    .bind(id.as_str())
+    .bind_key(org, id.as_str())
     .bind(org.as_str())
     .bind(at.to_string())
     .run_guarded(tx)
@@ -86,8 +84,7 @@ pub async fn request(
          on conflict (bucket, passkey_id) do update set body = excluded.body,
              requested_at = excluded.requested_at",
     )
-    .bind(request.org.bucket())
-    .bind(request.passkey.as_str())
+    .bind_key(&request.org, request.passkey.as_str())
     .bind(request.org.as_str())
     .bind(&request.requested_by)
     .bind(json_text(&request.body))

@@ -19,8 +19,7 @@ pub async fn insert(tx: &mut WriteTransaction, passkey: &Passkey) -> Result<(), 
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
          on conflict (credential_id) do nothing",
     )
-    .bind(passkey.org.bucket())
-    .bind(passkey.id.as_str())
+    .bind_key(&passkey.org, passkey.id.as_str())
     .bind(passkey.org.as_str())
     .bind(passkey.user.as_str())
     .bind(&passkey.credential_id)

@@ -455,8 +455,7 @@ pub async fn room_objects(
              where bucket = $1 and {templates}"
     );
     let rows = sqlx::query(AssertSqlSafe(text))
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
+        .bind_key(&envelope.org, envelope.id.as_str())
         .fetch_all(&mut *connection)
         .await?;
 
@@ -507,8 +506,7 @@ async fn is_shared(
          limit 1"
     );
     sqlx::query(AssertSqlSafe(text))
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
+        .bind_key(&envelope.org, envelope.id.as_str())
         .bind(format!("%{key}%"))
         .bind(envelope.org.as_str())
         .finds_row(connection)
@@ -529,8 +527,7 @@ pub async fn room_digests(
              where bucket = $1 and {submitters}"
     );
     let rows = sqlx::query(AssertSqlSafe(text))
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
+        .bind_key(&envelope.org, envelope.id.as_str())
         .fetch_all(connection)
         .await?;
 

@@ -91,8 +91,7 @@ pub async fn set_paid_off(
          on conflict (bucket, envelope_id, event) do update set event_date = excluded.event_date,
              reported_by = excluded.reported_by, reported_at = excluded.reported_at",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(envelope.org.as_str())
     .bind(date.to_string())
     .bind(by)
@@ -163,8 +162,7 @@ pub async fn propose(
              destroy_after, proposed_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (bucket, envelope_id) do nothing",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(envelope.org.as_str())
     .bind(&retention.schedule)
     .bind(retention.event.as_str())
@@ -178,8 +176,7 @@ pub async fn propose(
 /// Withdraws the proposal of a record, which is not due any more. Returns whether there was one.
 pub async fn withdraw(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<bool, StoreError> {
     sqlx::query("delete from retention_proposal where bucket = $1 and envelope_id = $2")
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
+        .bind_key(&envelope.org, envelope.id.as_str())
         .changes_row(tx)
         .await
 }

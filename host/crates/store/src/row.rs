@@ -149,6 +149,11 @@ impl<T: TableRow> RowQuery<T> {
         self.bind(org.bucket()).bind(org.as_str())
     }
 
+    /// Binds the bucket of an organization and the id of a row in it, as two parameters.
+    pub fn bind_key(self, org: &OrgId, id: &str) -> Self {
+        self.bind(org.bucket()).bind(id)
+    }
+
     pub async fn fetch_one(self, connection: &mut SqlConnection) -> Result<T, StoreError> {
         T::of_row(&self.query.fetch_one(connection).await?)
     }

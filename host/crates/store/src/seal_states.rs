@@ -54,8 +54,7 @@ pub async fn insert(
         "insert into seal_state (bucket, envelope_id, org_id, level, reason, stamps, created_at, due_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (bucket, envelope_id) do nothing",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(envelope.org.as_str())
     .bind(state.level.as_str())
     .bind(state.reason.as_deref())
@@ -92,8 +91,7 @@ pub async fn replace(
              stamps = $8, digest = $9, ends_at = $10, due_at = $11
          where bucket = $1 and envelope_id = $2 and coalesce(updates_sha256, '') = $3",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(sha256(before).unwrap_or_default())
     .bind(after.level.as_str())
     .bind(after.reason.as_deref())

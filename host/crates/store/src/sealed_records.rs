@@ -432,8 +432,7 @@ pub async fn destroy(tx: &mut WriteTransaction, record: &OwnedEnvelope) -> Resul
     sqlx::query(
         "update envelope set destruction = 'destroyed' where bucket = $1 and envelope_id = $2",
     )
-    .bind(record.org.bucket())
-    .bind(record.envelope.as_str())
+    .bind_key(&record.org, record.envelope.as_str())
     .run(tx)
     .await
 }

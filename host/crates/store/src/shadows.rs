@@ -39,8 +39,7 @@ pub async fn insert(tx: &mut WriteTransaction, shadow: &ShadowRun) -> Result<(),
              started_by, started_at, compared, differing, failed, left_out)
          values ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0, 0, 0)",
     )
-    .bind(shadow.org.bucket())
-    .bind(shadow.id.as_str())
+    .bind_key(&shadow.org, shadow.id.as_str())
     .bind(shadow.org.as_str())
     .bind(shadow.slot.as_str())
     .bind(shadow.component.as_str())
@@ -138,8 +137,7 @@ pub async fn insert_difference(
          where (select count(*) from component_difference where bucket = $1 and shadow_id = $2) < $8
          on conflict (bucket, shadow_id, record_id, what) do nothing",
     )
-    .bind(org.bucket())
-    .bind(id.as_str())
+    .bind_key(org, id.as_str())
     .bind(record)
     .bind(what)
     .bind(json_text(before))
@@ -163,8 +161,7 @@ pub async fn differences(
          where bucket = $1 and shadow_id = $2 and org_id = $3
          order by at desc, record_id, what limit $4",
     )
-    .bind(org.bucket())
-    .bind(id.as_str())
+    .bind_key(org, id.as_str())
     .bind(org.as_str())
     .bind(limit)
     .fetch_all(connection)

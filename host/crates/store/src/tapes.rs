@@ -64,8 +64,7 @@ pub async fn insert(tx: &mut WriteTransaction, tape: &Tape) -> Result<(), StoreE
              pool_id, header)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
     )
-    .bind(tape.org.bucket())
-    .bind(tape.id.as_str())
+    .bind_key(&tape.org, tape.id.as_str())
     .bind(tape.org.as_str())
     .bind(&tape.name)
     .bind(tape.format.as_str())
@@ -185,8 +184,7 @@ pub async fn add_rows(
         "update tape set done = $4, progress = $5, reused = $6, other_tapes = $7, other_claims = $8
          where bucket = $1 and tape_id = $2 and done = $3 and status = 'checking'",
     )
-    .bind(tape.org.bucket())
-    .bind(tape.id.as_str())
+    .bind_key(&tape.org, tape.id.as_str())
     .bind(done(before))
     .bind(done(now))
     .bind(json_text(now))
@@ -227,8 +225,7 @@ async fn insert_rows(
     );
 
     let mut query: Query<'_, Any, AnyArguments> = sqlx::query(AssertSqlSafe(text))
-        .bind(tape.org.bucket())
-        .bind(tape.id.as_str())
+        .bind_key(&tape.org, tape.id.as_str())
         .bind(tape.org.as_str());
     let list = |findings: &Vec<TapeFinding>| (!findings.is_empty()).then(|| json_text(findings));
     for row in rows {
@@ -277,8 +274,7 @@ pub async fn rows(
          order by line limit $4"
     );
     query_rows(AssertSqlSafe(text))
-        .bind(tape.org.bucket())
-        .bind(tape.id.as_str())
+        .bind_key(&tape.org, tape.id.as_str())
         .bind(after)
         .bind(limit)
         .fetch_all(connection)
@@ -298,9 +294,8 @@ pub async fn rows_of_records(
                  and envelope_id in ({})",
             numbered(3, envelopes.len())
         );
-        let mut query = query_rows::<StoredRow>(AssertSqlSafe(text))
-            .bind(tape.org.bucket())
-            .bind(tape.id.as_str());
+        let mut query =
+            query_rows::<StoredRow>(AssertSqlSafe(text)).bind_key(&tape.org, tape.id.as_str());
         for envelope in envelopes {
             query = query.bind(envelope.as_str());
         }
@@ -336,8 +331,7 @@ pub async fn finish(
         "update tape set status = 'checked', summary = $3, ledger_sequence = $4, checked_at = $5
          where bucket = $1 and tape_id = $2 and status = 'checking'",
     )
-    .bind(tape.org.bucket())
-    .bind(tape.id.as_str())
+    .bind_key(&tape.org, tape.id.as_str())
     .bind(json_text(summary))
     .bind(ledger_sequence)
     .bind(now.to_string())
@@ -357,8 +351,7 @@ pub async fn end(
         "update tape set status = $5, refusal = $3, checked_at = $4
          where bucket = $1 and tape_id = $2 and status = 'checking'",
     )
-    .bind(tape.org.bucket())
-    .bind(tape.id.as_str())
+    .bind_key(&tape.org, tape.id.as_str())
     .bind(json_text(refusal))
     .bind(now.to_string())
     .bind(status.as_str())
@@ -371,8 +364,7 @@ pub async fn count_failure(tx: &mut WriteTransaction, tape: &Tape) -> Result<(),
     sqlx::query(
         "update tape set failures = failures + 1 where bucket = $1 and tape_id = $2 and status = 'checking'",
     )
-    .bind(tape.org.bucket())
-    .bind(tape.id.as_str())
+    .bind_key(&tape.org, tape.id.as_str())
     .run(tx)
     .await
 }
@@ -390,8 +382,7 @@ pub async fn begin(
         "update tape set status = 'checking', map = $3, header = null
          where bucket = $1 and tape_id = $2 and status = 'choosing'",
     )
-    .bind(tape.org.bucket())
-    .bind(tape.id.as_str())
+    .bind_key(&tape.org, tape.id.as_str())
     .bind(json_text(map))
     .run_guarded(tx)
     .await
@@ -421,8 +412,7 @@ pub async fn delete_rows(
              (select line from tape_row where bucket = $1 and tape_id = $2 and org_id = $3
                  order by line limit $4)",
     )
-    .bind(org.bucket())
-    .bind(id.as_str())
+    .bind_key(org, id.as_str())
     .bind(org.as_str())
     .bind(limit)
     .execute(&mut **tx)
@@ -464,8 +454,7 @@ pub async fn claimed(
              and elsewhere like $4
          order by line limit $3",
     )
-    .bind(tape.org.bucket())
-    .bind(tape.id.as_str())
+    .bind_key(&tape.org, tape.id.as_str())
     .bind(limit)
     // As a value of JSON, which no text of a finding can have: its quotation marks are escaped.
     .bind(format!("%\"{}\"%", FindingCode::OtherClaim))
@@ -480,8 +469,7 @@ pub async fn row(
     line: i64,
 ) -> Result<Option<StoredRow>, StoreError> {
     query_rows("select {columns} from tape_row where bucket = $1 and tape_id = $2 and line = $3")
-        .bind(tape.org.bucket())
-        .bind(tape.id.as_str())
+        .bind_key(&tape.org, tape.id.as_str())
         .bind(line)
         .fetch_optional(connection)
         .await

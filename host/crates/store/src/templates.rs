@@ -26,8 +26,7 @@ pub async fn insert(connection: &mut SqlConnection, template: &Template) -> Resu
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15, $16, $17,
              $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28)",
     )
-    .bind(template.org.bucket())
-    .bind(template.id.as_str())
+    .bind_key(&template.org, template.id.as_str())
     .bind(template.org.as_str())
     .bind(&template.name)
     .bind(template.external_id.as_deref())
@@ -272,8 +271,7 @@ pub async fn rename(
              may_decline = $7, folder = $8, shared_with = $9, word_source = $10, reminders = $11
          where bucket = $1 and template_id = $2",
     )
-    .bind(template.org.bucket())
-    .bind(template.id.as_str())
+    .bind_key(&template.org, template.id.as_str())
     .bind(&template.name)
     .bind(template.external_id.as_deref())
     .bind(now.to_string())
@@ -298,8 +296,7 @@ pub async fn delete(
         "update template set deleted_at = $3, updated_at = $3, owner_id = null
          where bucket = $1 and template_id = $2 and deleted_at is null",
     )
-    .bind(template.org.bucket())
-    .bind(template.id.as_str())
+    .bind_key(&template.org, template.id.as_str())
     .bind(now.to_string())
     .run(connection)
     .await
@@ -316,8 +313,7 @@ pub async fn restore(
         "update template set deleted_at = null, updated_at = $3, provider_stale = 1
          where bucket = $1 and template_id = $2 and deleted_at is not null",
     )
-    .bind(template.org.bucket())
-    .bind(template.id.as_str())
+    .bind_key(&template.org, template.id.as_str())
     .bind(now.to_string())
     .run_guarded(connection)
     .await
@@ -336,8 +332,7 @@ pub async fn copy_anew(
              document_size = $7, source_content = $8, updated_at = $9, provider_stale = 1
          where bucket = $1 and template_id = $2",
     )
-    .bind(copy.org.bucket())
-    .bind(copy.id.as_str())
+    .bind_key(&copy.org, copy.id.as_str())
     .bind(&copy.name)
     .bind(json_text(&copy.fields))
     .bind(document.map(|document| document.key.as_str()))
@@ -382,8 +377,7 @@ pub async fn set_fields(
         "update template set fields = $4, updated_at = $5
          where bucket = $1 and template_id = $2 and fields = $3",
     )
-    .bind(template.org.bucket())
-    .bind(template.id.as_str())
+    .bind_key(&template.org, template.id.as_str())
     .bind(json_text(&template.fields))
     .bind(json_text(&fields))
     .bind(now.to_string())
@@ -411,8 +405,7 @@ pub async fn replace(
          where bucket = $1 and template_id = $2 and fields = $3
              and coalesce(document_key, '') = $4 and version = $10",
     )
-    .bind(before.org.bucket())
-    .bind(before.id.as_str())
+    .bind_key(&before.org, before.id.as_str())
     .bind(json_text(&before.fields))
     .bind(document_key(before))
     .bind(json_text(&after.fields))
@@ -444,8 +437,7 @@ pub async fn note_synced(
          where bucket = $1 and template_id = $2 and fields = $3
              and coalesce(document_key, '') = $4",
     )
-    .bind(template.org.bucket())
-    .bind(template.id.as_str())
+    .bind_key(&template.org, template.id.as_str())
     .bind(json_text(&template.fields))
     .bind(document_key(template))
     .bind(provider_template)
@@ -459,8 +451,7 @@ pub async fn note_stale(
     template: &Template,
 ) -> Result<(), StoreError> {
     sqlx::query("update template set provider_stale = 1 where bucket = $1 and template_id = $2")
-        .bind(template.org.bucket())
-        .bind(template.id.as_str())
+        .bind_key(&template.org, template.id.as_str())
         .run(connection)
         .await
 }

@@ -24,8 +24,7 @@ pub async fn insert(
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
          on conflict (bucket, org_id, source) do nothing",
     )
-    .bind(message.org.bucket())
-    .bind(message.id.as_str())
+    .bind_key(&message.org, message.id.as_str())
     .bind(message.org.as_str())
     .bind(source)
     .bind(message.channel.as_str())

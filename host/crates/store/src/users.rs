@@ -18,8 +18,7 @@ pub async fn insert(tx: &mut WriteTransaction, user: &User) -> Result<(), StoreE
              issuer, subject, proved_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
-    .bind(user.org.bucket())
-    .bind(user.id.as_str())
+    .bind_key(&user.org, user.id.as_str())
     .bind(user.org.as_str())
     .bind(&user.email)
     .bind(user.role.as_str())
@@ -169,8 +168,7 @@ pub async fn insert_link(tx: &mut WriteTransaction, link: &SignInLink) -> Result
         "insert into sign_in_link (bucket, link_id, org_id, user_id, created_at, expires_at, leads_to)
          values ($1, $2, $3, $4, $5, $6, $7)",
     )
-    .bind(link.org.bucket())
-    .bind(link.id.as_str())
+    .bind_key(&link.org, link.id.as_str())
     .bind(link.org.as_str())
     .bind(link.user.as_str())
     .bind(link.created_at.to_string())
@@ -344,8 +342,7 @@ pub async fn insert_session(
              seen_at, expires_at, address, browser, confirmed_at, issuer)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
     )
-    .bind(session.org.bucket())
-    .bind(session.id.as_str())
+    .bind_key(&session.org, session.id.as_str())
     .bind(session.org.as_str())
     .bind(session.user.as_str())
     // A hash: a copy of the database opens no session.

@@ -45,8 +45,7 @@ pub async fn insert(tx: &mut WriteTransaction, endpoint: &Endpoint) -> Result<()
              is_active, partner_key_id, legacy, secret, created_by, created_at, updated_at, lease_epoch)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, 0)",
     )
-    .bind(endpoint.org.bucket())
-    .bind(endpoint.id.as_str())
+    .bind_key(&endpoint.org, endpoint.id.as_str())
     .bind(endpoint.org.as_str())
     .bind(&endpoint.url)
     .bind(endpoint.description.as_deref())
@@ -145,8 +144,7 @@ pub async fn update(tx: &mut WriteTransaction, endpoint: &Endpoint) -> Result<()
              lease_until = case when $6 = 1 then lease_until end
          where bucket = $1 and endpoint_id = $2",
     )
-    .bind(endpoint.org.bucket())
-    .bind(endpoint.id.as_str())
+    .bind_key(&endpoint.org, endpoint.id.as_str())
     .bind(&endpoint.url)
     .bind(endpoint.description.as_deref())
     .bind(json_text(&endpoint.selectors))
@@ -179,8 +177,7 @@ pub async fn delete(
              holder = null, lease_until = null
          where bucket = $1 and endpoint_id = $2",
     )
-    .bind(endpoint.org.bucket())
-    .bind(endpoint.id.as_str())
+    .bind_key(&endpoint.org, endpoint.id.as_str())
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
@@ -238,8 +235,7 @@ pub async fn take(
              and (lease_until is null or lease_until <= $4)
          returning {columns}",
     )
-    .bind(wanted.org.bucket())
-    .bind(wanted.endpoint.as_str())
+    .bind_key(&wanted.org, wanted.endpoint.as_str())
     .bind(holder)
     .bind(now.to_string())
     .bind(until.to_string())
@@ -315,8 +311,7 @@ pub async fn release(store: &Store, held: &OwnedEndpoint, epoch: i64) -> Result<
         "update webhook_endpoint set holder = null, lease_until = null
          where bucket = $1 and endpoint_id = $2 and lease_epoch = $3",
     )
-    .bind(held.org.bucket())
-    .bind(held.endpoint.as_str())
+    .bind_key(&held.org, held.endpoint.as_str())
     .bind(epoch)
     .execute(&mut *tx)
     .await?;
@@ -391,8 +386,7 @@ pub async fn note_health(
          where bucket = $1 and endpoint_id = $2 and lease_epoch = $3 and url = $7
              and is_active = 1",
     )
-    .bind(noted.org.bucket())
-    .bind(noted.endpoint.as_str())
+    .bind_key(&noted.org, noted.endpoint.as_str())
     .bind(epoch)
     .bind(health.failing_since.map(|at| at.to_string()))
     .bind(health.warned_at.map(|at| at.to_string()))
