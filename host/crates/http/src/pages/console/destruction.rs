@@ -3,7 +3,6 @@
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use maud::{Markup, html};
-use serde::Deserialize;
 use serde_json::json;
 
 use super::PATH;
@@ -11,6 +10,7 @@ use super::changes::officer;
 use super::envelopes::unrecorded;
 use super::forms::{FormView, RefusedForm, TextField};
 use super::navigation::{PageResult, Place};
+use super::retention::{AfterQuery, PAGE, cut};
 use super::signed_in::{ConsoleForm, Visitor};
 use super::sure::SensitiveAct;
 use crate::error::HttpError;
@@ -29,19 +29,11 @@ use holdfast_service::retention::destruction::{
     self, DestructionAct, DestructionRecordView, DestructionView, NewDestruction, certificate,
 };
 
-/// Requests of a page.
-const PAGE: usize = 25;
 /// Records of a request that a page names.
 const SHOWN: usize = 50;
 
 fn address() -> String {
     format!("{PATH}/destructions")
-}
-
-/// Place in the list.
-#[derive(Deserialize)]
-pub struct AfterQuery {
-    after: Option<String>,
 }
 
 /// Lists requests, newest first, with the form for another one.
@@ -62,10 +54,8 @@ async fn page(
     refused: Option<&RefusedForm>,
 ) -> PageResult {
     let after = after.and_then(DestructionId::parse);
-    let limit = i64::try_from(PAGE + 1).unwrap_or_default();
-    let mut found = destruction::list(app, &visitor.caller, after.as_ref(), limit).await?;
-    let has_more = found.len() > PAGE;
-    found.truncate(PAGE);
+    let mut found = destruction::list(app, &visitor.caller, after.as_ref(), PAGE + 1).await?;
+    let has_more = cut(&mut found);
 
     let texts = visitor.texts;
     let body = html! {

@@ -25,8 +25,8 @@ use holdfast_service::App;
 use holdfast_service::retention::holds::{self, HoldView, LiftRequest, LiftStep, NewHold};
 use holdfast_service::retention::{self, DueView, RetentionSchedules, RetentionView};
 
-/// Holds, or records, of a page.
-const PAGE: i64 = 25;
+/// Holds, records, or requests, of a page.
+pub const PAGE: i64 = 25;
 
 fn holds_address() -> String {
     format!("{PATH}/holds")
@@ -39,11 +39,11 @@ fn retention_address() -> String {
 /// Place in a list.
 #[derive(Deserialize)]
 pub struct AfterQuery {
-    after: Option<String>,
+    pub after: Option<String>,
 }
 
 /// Takes the entries of a page, and returns whether there are more.
-fn cut<T>(found: &mut Vec<T>) -> bool {
+pub fn cut<T>(found: &mut Vec<T>) -> bool {
     let page = usize::try_from(PAGE).unwrap_or_default();
     let has_more = found.len() > page;
     found.truncate(page);
