@@ -395,6 +395,15 @@ impl<'a> FormView<'a> {
         self.field(name, &field.label, control)
     }
 
+    /// Renders the field for a file, of these types if there are any.
+    pub fn file(&self, label: &str, accepted: Option<&str>) -> Markup {
+        let control = html! {
+            input id=(self.id("file")) name="file" type="file" accept=[accepted] required
+                aria-invalid=[self.invalid("file")] aria-describedby=[self.described("file")];
+        };
+        self.field("file", &html! { (label) }, control)
+    }
+
     /// Renders a field for several lines.
     pub fn lines(&self, name: &str, label: &str, rows: u8, present: &str) -> Markup {
         let control = html! {

@@ -111,10 +111,7 @@ fn upload_form(visitor: &Visitor, refused: Option<&RefusedForm>) -> Markup {
             form method="post" action=(action) enctype="multipart/form-data" {
                 (visitor.token())
                 (form.summary())
-                (form.field("file", &html! { (texts.text("rules-file")) }, html! {
-                    input id="file" name="file" type="file" accept=".wasm,application/wasm" required
-                        aria-invalid=[form.invalid("file")] aria-describedby=[form.described("file")];
-                }))
+                (form.file(&texts.text("rules-file"), Some(".wasm,application/wasm")))
                 (form.text(&TextField {
                     limit: 64,
                     pattern: Some("[a-z0-9\\-]+"),
