@@ -6,6 +6,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 
 use super::dialect::SqlDialect;
 use super::row::{json_text, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, counts, questions};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
@@ -288,8 +289,7 @@ async fn count_troubles(
          ) troubled"
     );
     let row = sqlx::query(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(MOST_TROUBLES + 1)
         .fetch_one(connection)
         .await?;
