@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::SqlConnection;
 use sqlx::AssertSqlSafe;
 
+use super::dialect::SqlDialect;
 use super::page::PagedQuery;
 use super::row::{RowColumns, json_text, locked_by_id, query_rows, row_by_id, table_row};
 use super::search::escaped;
@@ -202,6 +203,7 @@ pub async fn list(
 /// finds its customer. With `after`, only older ones than that.
 pub async fn search(
     connection: &mut SqlConnection,
+    dialect: SqlDialect,
     org: &OrgId,
     text: Option<&str>,
     after: Option<&CustomerId>,
@@ -216,13 +218,12 @@ pub async fn search(
     }
 
     if let Some(text) = text {
-        let (id, part) = (values.len() + 4, values.len() + 5);
-        // `lower` on both sides: `like` ignores case on SQLite, and does not on PostgreSQL.
-        conditions += &format!(
-            " and (customer_id = ${id} or lower(name) like lower(${part}) escape '!'
-                 or lower(email) like lower(${part}) escape '!')"
-        );
-        values.extend([text.to_owned(), format!("%{}%", escaped(text))]);
+        let (id, part) = (values.len() + 4, format!("${}", values.len() + 5));
+        let pattern = format!("%{}%", escaped(text));
+        let is_like = |column| dialect.is_like(column, &part, &pattern);
+        let (name, email) = (is_like("name"), is_like("email"));
+        conditions += &format!(" and (customer_id = ${id} or {name} or {email})");
+        values.extend([text.to_owned(), pattern]);
     }
 
     let text = format!(
