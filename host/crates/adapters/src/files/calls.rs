@@ -96,16 +96,18 @@ impl RequestSigner {
                     "s3"
                 };
                 let credential = credentials.get_credential().await.map_err(|_| MISSING)?;
-                let signed = AwsAuthorizer::new(&credential, name, region);
-                signed.try_authorize(request, None).map_err(|_| UNSIGNED)?;
+                let authorizer = AwsAuthorizer::new(&credential, name, region);
+                authorizer
+                    .try_authorize(request, None)
+                    .map_err(|_| UNSIGNED)?;
             }
             Self::Azure {
                 credentials,
                 account,
             } => {
                 let credential = credentials.get_credential().await.map_err(|_| MISSING)?;
-                let signed = AzureAuthorizer::new(&credential, account);
-                signed.try_authorize(request).map_err(|_| UNSIGNED)?;
+                let authorizer = AzureAuthorizer::new(&credential, account);
+                authorizer.try_authorize(request).map_err(|_| UNSIGNED)?;
             }
             Self::Google { credentials } => {
                 let credential = credentials.get_credential().await.map_err(|_| MISSING)?;
