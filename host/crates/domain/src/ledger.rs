@@ -285,7 +285,7 @@ pub fn verify_chain(entries: &[LedgerEntry]) -> Result<(), ChainError> {
 }
 
 /// Checks the beginning of a chain like [`verify_chain`]. It may end before the destruction of its record: without one,
-/// the hash of every withheld entry counts, and nothing shows why its content is unknown.
+/// the hash of every withheld entry counts, and nothing shows whether its content was destroyed or left out.
 pub fn verify_beginning(entries: &[LedgerEntry]) -> Result<(), ChainError> {
     verify_links(entries, destruction(entries).unwrap_or(i64::MAX))
 }

@@ -167,7 +167,7 @@ pub fn verify_pool(
     // A problem outweighs the anchor: a log that holds all entries may hold wrong ones.
     let verdict = match (check.problems.is_empty(), &log.anchor) {
         (false, _) => EvidenceVerdict::NotValid,
-        (true, _) if !check.unproven.is_empty() => EvidenceVerdict::NotReEvaluated,
+        (true, _) if !check.unproven.is_empty() => EvidenceVerdict::NotComplete,
         (true, None) => EvidenceVerdict::NotAnchored,
         (true, Some(_)) => EvidenceVerdict::Valid,
     };
@@ -254,7 +254,7 @@ impl PoolCheck {
             return self.problem(Some(id), &detail);
         }
 
-        // A party that left the record gets its ledger to the end of its part. A destruction is behind that.
+        // A party that left the record gets its ledger to the end of its part. A later destruction is behind that.
         if let Err(error) = verify_beginning(&file.entries) {
             return self.problem(Some(id), &error.to_string());
         }
@@ -276,8 +276,8 @@ impl PoolCheck {
                 format!("{id}: the record was destroyed, and the details of its acts with it")
             } else {
                 format!(
-                    "{id}: details of its entries are withheld as destroyed, and this part of its ledger ends before \
-                     the entry of a destruction"
+                    "{id}: details of its entries are withheld: either the record was destroyed after this part of \
+                     its ledger, or the file was made without them"
                 )
             };
             return self.unproven.push(why);
