@@ -130,7 +130,11 @@ pub(super) struct SignedCalls {
 
 impl SignedCalls {
     pub(super) fn new(signer: RequestSigner) -> Result<Self, FilesError> {
-        let http = reqwest::Client::builder().timeout(TIMEOUT).build();
+        let http = reqwest::Client::builder()
+            .timeout(TIMEOUT)
+            // A signature is for one address, and a URL with a token would be the referrer of the next request.
+            .redirect(reqwest::redirect::Policy::none())
+            .build();
         let http = http.map_err(|error| FilesError::Refused(error.without_url().to_string()))?;
         Ok(Self { http, signer })
     }
