@@ -1146,13 +1146,13 @@ fn locking_store(
             archive: archive.map(|period| (settings.archive_retention_mode, period)),
         }),
         ("az", None) => {
-            let builder = MicrosoftAzureBuilder::new().with_container_name(bucket);
-            let builder = configured!(builder, options(settings));
+            let builder = configured!(MicrosoftAzureBuilder::new(), options(settings));
+            let builder = builder.with_container_name(bucket);
             Some(LockingStore::Azure(AzureContainer::new(builder)?))
         }
         ("gs", None) => {
-            let builder = GoogleCloudStorageBuilder::new().with_bucket_name(bucket);
-            let builder = configured!(builder, options(settings));
+            let builder = configured!(GoogleCloudStorageBuilder::new(), options(settings));
+            let builder = builder.with_bucket_name(bucket);
             Some(LockingStore::Google(GoogleBucket::new(builder)?))
         }
         _ => None,
@@ -1222,10 +1222,11 @@ fn retries() -> RetryConfig {
 
 /// Returns the configuration of a bucket's store, for other AWS calls, and the KMS endpoint.
 fn aws_settings(bucket: &str, settings: &StorageSettings) -> (AmazonS3Builder, Option<String>) {
-    let builder = AmazonS3Builder::new().with_bucket_name(bucket);
     let options = options(settings);
     let kms = options.get("aws_endpoint_url_kms").cloned();
-    (configured!(builder, options), kms)
+    // The bucket is that of the URL, as for the store's client, also if the environment names another one.
+    let builder = configured!(AmazonS3Builder::new(), options).with_bucket_name(bucket);
+    (builder, kms)
 }
 
 /// Removes staged writes. A write creates `name#number` and then links it to `name`; one that
