@@ -39,7 +39,7 @@ impl AzureContainer {
 
     /// Sets the legal hold of a blob's current version, or takes it off: `Set Blob Legal Hold`, of version 2020-04-08 and
     /// later (<https://learn.microsoft.com/en-us/rest/api/storageservices/set-blob-legal-hold>). The container must have
-    /// version-level immutability. A deletion leaves the held version behind as a previous one.
+    /// version-level immutability.
     pub(super) async fn hold(&self, key: &Path, is_held: bool) -> Result<(), FilesError> {
         let mut url = self.url.clone();
         // The client encodes a key in the same way.
