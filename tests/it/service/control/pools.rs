@@ -147,7 +147,7 @@ async fn a_record_without_its_details_is_unproven_and_no_problem() {
 }
 
 /// Verifies a pool of three records, of which one has withheld entries and no destruction.
-fn is_unproven(pool: &PoolFiles, key: &str, record: &str) {
+fn assert_unproven(pool: &PoolFiles, key: &str, record: &str) {
     let (status, report) = verify(pool, Some(key));
     assert_eq!(status, 4, "{report:#}");
     assert_eq!(report["verdict"], "CONSISTENT, NOT COMPLETE");
@@ -183,7 +183,7 @@ async fn a_sold_record_that_its_buyer_destroyed_is_unproven_for_the_seller() {
         }
 
         let pool = files(&app, &lender, &transfer).await;
-        is_unproven(&pool, &key, &records[0]);
+        assert_unproven(&pool, &key, &records[0]);
 
         let file = pool.iter().position(|(file, _)| *file == name).unwrap();
         let entries = pool[file].1["entries"].as_array().unwrap();
@@ -231,7 +231,7 @@ async fn details_that_are_taken_out_of_a_file_leave_its_record_unproven() {
     entry["details"] = Value::Null;
     entry["withheld"] = json!(true);
 
-    is_unproven(&pool, &key, &records[0]);
+    assert_unproven(&pool, &key, &records[0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
