@@ -220,7 +220,7 @@ impl ConsoleForm {
         &self,
         error: ServiceError,
         field: &str,
-        text: &str,
+        text: &'static str,
     ) -> Result<RefusedForm, Response> {
         match error {
             ServiceError::NotFound(_) => Ok(self.refused_at(field, self.visitor.texts.text(text))),
