@@ -1,6 +1,9 @@
 //! Facts from the printed text of a contract: values beside and below anchor texts.
 
+use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use holdfast_reader::{PageRect, PageText, PdfDocument, ReadError as Unread, TextReader};
 
@@ -102,18 +105,18 @@ impl<'r> SourceSearch<'r> {
     }
 
     /// Counts an occurrence of the anchor, and reads beside the wanted one.
-    fn count(&mut self, page: &SearchPage<'_>, text: &PageText, anchor: PhraseMatch, index: usize) {
+    fn count(&mut self, page: &WordPage<'_>, text: &PageText, anchor: PhraseMatch, index: usize) {
         let direction = self.source.direction;
         let is_counted_by_line = matches!(direction, Direction::NumberOfLine(_));
         let is_last = self.seen.saturating_add(1) == self.wanted();
-        // Splitting a page into words is most of the work, and an anchor can occur thousands of times.
+        // An anchor can occur thousands of times.
         if !is_counted_by_line && !is_last {
             self.seen = self.seen.saturating_add(1);
             return;
         }
 
         let looked = LookedUp {
-            words: page_words(page, &anchor),
+            words: page.words_beside(&anchor),
             anchor,
             text,
         };
@@ -197,14 +200,14 @@ impl<'d> PageCache<'d> {
         }
 
         let text = self.page(index)?;
-        let page = SearchPage::new(text);
-        let running_text = page.index(spacing);
+        let page = WordPage::new(SearchPage::new(text));
+        let running_text = page.search.index(spacing);
         for source in open {
             // The copy lets the search count while the matches still borrow the phrase.
             let phrase = source.phrase.clone();
             for anchor in running_text.matches(&phrase) {
                 // `APR` is not the beginning of `April`.
-                if !page.is_of_whole_words(&anchor) {
+                if !page.search.is_of_whole_words(&anchor) {
                     continue;
                 }
 
@@ -257,6 +260,8 @@ impl<'d> PageCache<'d> {
 struct PageWord {
     text: String,
     rect: PageRect,
+    /// Its first and last character on the page.
+    characters: (usize, usize),
 }
 
 impl PageWord {
@@ -267,49 +272,88 @@ impl PageWord {
     }
 }
 
-/// Splits a page into words, without the characters of the anchor.
-fn page_words(page: &SearchPage<'_>, anchor: &PhraseMatch) -> Vec<PageWord> {
-    let mut words: Vec<PageWord> = Vec::new();
-    let mut last_line = None;
-    let mut is_open = false;
-    for (position, character) in page.characters().iter().enumerate() {
-        if character.character == ' ' || anchor.covers(position) {
-            is_open = false;
-            continue;
-        }
+/// A page with its words. They are split once, which is most of the work, and an anchor cuts a few of them.
+struct WordPage<'p> {
+    search: SearchPage<'p>,
+    words: OnceCell<Vec<PageWord>>,
+}
 
-        let rect = page.rect_of(character);
-        if !rect.is_sane() {
-            continue;
+impl<'p> WordPage<'p> {
+    fn new(search: SearchPage<'p>) -> Self {
+        Self {
+            search,
+            words: OnceCell::new(),
         }
-        if last_line != Some(character.line) {
-            is_open = false;
-        }
-        last_line = Some(character.line);
+    }
 
-        match words.last_mut().filter(|_| is_open) {
-            Some(word) => {
-                word.text.push(character.character);
-                word.rect = word.rect.union(&rect);
+    /// Returns the words of the page, without the characters of the anchor.
+    fn words_beside(&self, anchor: &PhraseMatch) -> Vec<Cow<'_, PageWord>> {
+        let all = self
+            .words
+            .get_or_init(|| self.split(0..self.search.characters().len(), |_| false));
+
+        let mut words = Vec::with_capacity(all.len());
+        for word in all {
+            let (first, last) = word.characters;
+            if anchor.touches(first, last) {
+                let pieces = self.split(first..last + 1, |position| anchor.covers(position));
+                words.extend(pieces.into_iter().map(Cow::Owned));
+            } else {
+                words.push(Cow::Borrowed(word));
             }
-            None => words.push(PageWord {
-                text: character.character.into(),
-                rect,
-            }),
         }
-        is_open = true;
+
+        words
     }
 
-    words.retain(|word| !word.is_filler());
-    // A colon right behind a label belongs to the label.
-    for word in &mut words {
-        let text = word.text.trim_start_matches([':', '=', '_']);
-        if text.len() < word.text.len() {
-            word.text = text.to_owned();
-        }
-    }
+    /// Splits a part of the page into words, without the characters that are left out.
+    fn split(&self, part: Range<usize>, is_left_out: impl Fn(usize) -> bool) -> Vec<PageWord> {
+        let mut words: Vec<PageWord> = Vec::new();
+        let mut last_line = None;
+        let mut is_open = false;
+        let start = part.start;
+        let characters = self.search.characters().get(part).unwrap_or_default();
+        for (position, character) in (start..).zip(characters) {
+            if character.character == ' ' || is_left_out(position) {
+                is_open = false;
+                continue;
+            }
 
-    words
+            let rect = self.search.rect_of(character);
+            if !rect.is_sane() {
+                continue;
+            }
+            if last_line != Some(character.line) {
+                is_open = false;
+            }
+            last_line = Some(character.line);
+
+            match words.last_mut().filter(|_| is_open) {
+                Some(word) => {
+                    word.text.push(character.character);
+                    word.rect = word.rect.union(&rect);
+                    word.characters.1 = position;
+                }
+                None => words.push(PageWord {
+                    text: character.character.into(),
+                    rect,
+                    characters: (position, position),
+                }),
+            }
+            is_open = true;
+        }
+
+        words.retain(|word| !word.is_filler());
+        // A colon right behind a label belongs to the label.
+        for word in &mut words {
+            let text = word.text.trim_start_matches([':', '=', '_']);
+            if text.len() < word.text.len() {
+                word.text = text.to_owned();
+            }
+        }
+
+        words
+    }
 }
 
 /// Value among the words of a row.
@@ -358,7 +402,7 @@ impl RowValue {
 
 /// An anchor, and the words around it.
 struct LookedUp<'p> {
-    words: Vec<PageWord>,
+    words: Vec<Cow<'p, PageWord>>,
     anchor: PhraseMatch,
     text: &'p PageText,
 }
@@ -407,6 +451,7 @@ impl LookedUp<'_> {
         let mut under: Vec<&PageWord> = self
             .words
             .iter()
+            .map(Cow::as_ref)
             .filter(|word| middle(&word.rect) > anchor.y1 && middle(&word.rect) < reach)
             .collect();
         under.sort_by(|one, other| middle(&one.rect).total_cmp(&middle(&other.rect)));
@@ -467,7 +512,7 @@ impl LookedUp<'_> {
 
     /// Returns the words of a line, from left to right.
     fn row_of(&self, line: &PageRect) -> Vec<&PageWord> {
-        let words = self.words.iter();
+        let words = self.words.iter().map(Cow::as_ref);
         sorted(words.filter(|word| shares_row(&word.rect, line)).collect())
     }
 

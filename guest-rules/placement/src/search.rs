@@ -126,6 +126,11 @@ pub(crate) struct PhraseMatch {
 }
 
 impl PhraseMatch {
+    /// Returns whether it has one of these characters of the page.
+    pub(crate) fn touches(&self, first: usize, last: usize) -> bool {
+        first <= self.characters.1 && self.characters.0 <= last
+    }
+
     /// Returns whether it has the character at this position of the page.
     pub(crate) fn covers(&self, position: usize) -> bool {
         (self.characters.0..=self.characters.1).contains(&position)
