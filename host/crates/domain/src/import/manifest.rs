@@ -186,11 +186,11 @@ impl Manifest {
             return Err(too_many_rows());
         }
 
-        let is_docuseal = |item: &Box<RawValue>| {
+        let is_docuseal = items.first().is_some_and(|item| {
             let read = serde_json::from_str::<JsonRow>(item.get());
             read.is_ok_and(|row| row.submitters.is_some())
-        };
-        let found = if items.first().is_some_and(is_docuseal) {
+        });
+        let found = if is_docuseal {
             ImportLayout::Docuseal
         } else {
             ImportLayout::Columns
@@ -236,9 +236,9 @@ impl KnownColumn {
         let plain = plain_name(name);
         let (role, plain) = match (layout, plain.rsplit_once(" - ")) {
             (ImportLayout::Docuseal, Some((role, rest))) => (role.to_owned(), rest.to_owned()),
-            _ => (String::new(), plain),
+            _ => (String::new(), plain.clone()),
         };
-        let foreign = match layout {
+        let foreign: &[(&str, Member)] = match layout {
             ImportLayout::Columns => &[],
             ImportLayout::Docusign => DOCUSIGN,
             ImportLayout::AdobeSign => ADOBE_SIGN,
@@ -300,7 +300,7 @@ fn row_of(columns: &[KnownColumn], row: TapeRow) -> Result<ManifestRow, RowProbl
 
         let one = |cell: &str| value(row.line, &column.name, cell);
         match column.member {
-            Member::Document => read.documents.push(file_name(&one(&cell)?)),
+            Member::Document => read.documents.push(one(&file_name(cell.trim()))?),
             Member::Certificate => read.certificate = Some(one(&cell)?),
             Member::Name => read.name = Some(one(&cell)?),
             Member::ExternalId => read.external_id = Some(one(&cell)?),
@@ -443,19 +443,17 @@ fn merged(
         let id = row.as_ref().ok().and_then(|row| row.external_id.clone());
         let place = id.as_ref().and_then(|id| known.get(id)).copied();
         let earlier = place.and_then(|place| joined.get_mut(place));
-        match (row, earlier) {
-            (Ok(row), Some(Ok(earlier))) => {
-                let room = SIGNERS.saturating_sub(earlier.declared.signers.len());
-                let signers = row.declared.signers.into_iter().take(room);
-                earlier.declared.signers.extend(signers);
-            }
-            (row, _) => {
-                if let Some(id) = id {
-                    known.insert(id, joined.len());
-                }
-                joined.push(row);
-            }
+        if let (Ok(row), Some(Ok(earlier))) = (&row, earlier) {
+            let room = SIGNERS.saturating_sub(earlier.declared.signers.len());
+            let signers = row.declared.signers.iter().take(room).cloned();
+            earlier.declared.signers.extend(signers);
+            continue;
         }
+
+        if let Some(id) = id {
+            known.insert(id, joined.len());
+        }
+        joined.push(row);
     }
     joined
 }

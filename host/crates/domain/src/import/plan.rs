@@ -15,6 +15,8 @@ const CERTIFICATES: [&str; 5] = [
     "audit report",
     "audit log",
 ];
+/// What stands between the name of a document and one of these words.
+const SEPARATORS: [&str; 4] = [" - ", "-", "_", " "];
 /// Longest name of a record, in characters.
 const NAME: usize = 500;
 
@@ -30,14 +32,14 @@ pub struct ImportPlan {
 pub struct PlannedRow {
     /// Line of the manifest; 0 without one.
     pub line: u64,
+    /// Name of the document in the archive, or the one that the manifest has for it; empty if there is none.
+    pub file: String,
     pub record: Result<PlannedRecord, RowProblem>,
 }
 
 /// Files and data of a record that is to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedRecord {
-    /// Name of the document in the archive.
-    pub document: String,
     /// Name of the certificate of completion in the archive.
     pub certificate: Option<String>,
     pub name: String,
@@ -85,9 +87,7 @@ pub fn plan(names: &[&str], manifest: Option<(&str, Manifest)>) -> Result<Import
                 .rsplit_once('/')
                 .map_or(0, |(folder, _)| folder.len() + 1);
             let files = ArchiveFiles::of(names, path.get(..base).unwrap_or_default());
-            let rows = manifest.rows.into_iter();
-            let rows = rows.flat_map(|row| files.rows_of(row));
-            (manifest.layout, rows.collect())
+            (manifest.layout, files.rows_of(manifest.rows))
         }
         None => {
             let files = ArchiveFiles::of(names, "");
@@ -96,7 +96,6 @@ pub fn plan(names: &[&str], manifest: Option<(&str, Manifest)>) -> Result<Import
     };
 
     let refusal = |code, message| TapeRefusal { code, message };
-    let rows: Vec<PlannedRow> = rows;
     if rows.is_empty() {
         let message = "The archive has no documents (PDF), or its manifest no rows";
         return Err(refusal("no_rows", message.to_owned()));
@@ -117,10 +116,10 @@ struct ArchiveFiles<'n> {
     known: HashSet<&'n str>,
     /// By the name of their folder.
     by_folder: HashMap<String, Vec<&'n str>>,
-    /// By the path of their folder.
-    siblings: HashMap<&'n str, Vec<&'n str>>,
     /// By the name without `.pdf`.
     by_stem: HashMap<String, Vec<&'n str>>,
+    /// Files with the name of a certificate alone, by the path of their folder.
+    certificates: HashMap<&'n str, Vec<&'n str>>,
 }
 
 fn folder_of(path: &str) -> &str {
@@ -136,22 +135,19 @@ fn stem_of(path: &str) -> Option<&str> {
     let last = last_of(path);
     let at = last.len().checked_sub(4)?;
     let ending = last.get(at..)?;
-    ending
-        .eq_ignore_ascii_case(".pdf")
-        .then(|| last.get(..at))?
+    ending.eq_ignore_ascii_case(".pdf").then_some(())?;
+    last.get(..at)
 }
 
-/// Whether a file is a certificate of completion by its name: `Summary.pdf`, or `Lease - Audit Report.pdf`.
+fn lower_stem(path: &str) -> String {
+    stem_of(path).unwrap_or_default().to_lowercase()
+}
+
+/// Whether a file is a certificate of completion by its name: `Summary.pdf`, or `Audit Log - Lease.pdf`.
 fn is_certificate(path: &str) -> bool {
-    let stem = stem_of(path).unwrap_or_default().to_lowercase();
-    let is_named = |known: &&str| {
-        let begins = stem.strip_prefix(*known);
-        let ends = stem.strip_suffix(*known);
-        [begins, ends].into_iter().flatten().any(|rest| {
-            rest.is_empty() || rest.starts_with([' ', '-', '_']) || rest.ends_with([' ', '-', '_'])
-        })
-    };
-    CERTIFICATES.iter().any(|known| is_named(&known))
+    let stem = lower_stem(path);
+    let audits = ["audit log - ", "audit report - "];
+    CERTIFICATES.contains(&stem.as_str()) || audits.iter().any(|begin| stem.starts_with(begin))
 }
 
 impl<'n> ArchiveFiles<'n> {
@@ -165,18 +161,24 @@ impl<'n> ArchiveFiles<'n> {
             base,
             known: paths.iter().copied().collect(),
             by_folder: HashMap::new(),
-            siblings: HashMap::new(),
             by_stem: HashMap::new(),
-            paths,
+            certificates: HashMap::new(),
+            paths: Vec::new(),
         };
-        for path in &files.paths {
+        for path in paths.iter().copied() {
             let folder = folder_of(path);
             let name = last_of(folder).to_lowercase();
-            let stem = stem_of(path).unwrap_or_default().to_lowercase();
             files.by_folder.entry(name).or_default().push(path);
-            files.siblings.entry(folder).or_default().push(path);
-            files.by_stem.entry(stem).or_default().push(path);
+            files
+                .by_stem
+                .entry(lower_stem(path))
+                .or_default()
+                .push(path);
+            if is_certificate(path) {
+                files.certificates.entry(folder).or_default().push(path);
+            }
         }
+        files.paths = paths;
         files
     }
 
@@ -190,74 +192,84 @@ impl<'n> ArchiveFiles<'n> {
         }
     }
 
-    /// Returns a row for each document, without a manifest.
+    /// Returns a row for each document, without a manifest. A certificate that belongs to no document is one itself, so
+    /// that no file is left out.
     fn rows(&self) -> Vec<PlannedRow> {
-        let documents = self.paths.iter().filter(|path| !is_certificate(path));
-        let rows = documents.map(|path| PlannedRow {
-            line: 0,
-            record: Ok(self.record(path, &ManifestRow::default())),
-        });
-        rows.collect()
+        let all = self.paths.iter().copied();
+        let documents: Vec<&str> = all.filter(|path| self.is_document(path)).collect();
+        let used: HashSet<&str> = documents
+            .iter()
+            .filter_map(|path| self.certificate_of(path))
+            .collect();
+
+        let row = ManifestRow::default();
+        let others = self.paths.iter().copied();
+        let others = others.filter(|path| !self.is_document(path) && !used.contains(path));
+        let all = documents.iter().copied().chain(others);
+        all.map(|path| self.planned(path, &row)).collect()
     }
 
-    /// Returns the rows of a row of the manifest: one for each of its documents.
-    fn rows_of(&self, row: Result<ManifestRow, RowProblem>) -> Vec<PlannedRow> {
-        let failed = |problem: RowProblem| {
-            vec![PlannedRow {
-                line: problem.line,
-                record: Err(problem),
-            }]
-        };
-        let row = match row {
-            Ok(row) => row,
-            Err(problem) => return failed(problem),
-        };
-        if let Some(certificate) = &row.certificate
-            && self.find(certificate, &row).is_none()
-        {
-            let message = format!("The archive has no file {certificate}");
-            return failed(problem(&row, "no_certificate", message));
+    /// Returns the rows of a manifest, one for each of its documents, and behind them the files that it does not name.
+    fn rows_of(&self, rows: Vec<Result<ManifestRow, RowProblem>>) -> Vec<PlannedRow> {
+        let mut planned = Vec::new();
+        let mut used = HashSet::new();
+        for row in rows {
+            let found = row.and_then(|row| Ok((self.documents_of(&row)?, row)));
+            match found {
+                Ok((documents, row)) => {
+                    for path in documents {
+                        used.insert(path);
+                        used.extend(self.certificate(path, &row));
+                        planned.push(self.planned(path, &row));
+                    }
+                }
+                Err(problem) => planned.push(PlannedRow {
+                    line: problem.line,
+                    file: String::new(),
+                    record: Err(problem),
+                }),
+            }
         }
 
-        match self.documents_of(&row) {
-            Ok(documents) => documents
-                .into_iter()
-                .map(|path| PlannedRow {
-                    line: row.line,
-                    record: Ok(self.record(path, &row)),
-                })
-                .collect(),
-            Err(problem) => failed(problem),
-        }
+        let unused = self.paths.iter().filter(|path| !used.contains(*path));
+        planned.extend(unused.map(|path| PlannedRow {
+            line: 0,
+            file: format!("{}{path}", self.base),
+            record: Err(RowProblem {
+                line: 0,
+                code: "not_listed",
+                message: "No row of the manifest has this file".to_owned(),
+            }),
+        }));
+        planned
     }
 
     /// Finds a file that a manifest names: by its path, in the folder with the id, or by its name alone.
     fn find(&self, path: &str, row: &ManifestRow) -> Option<&'n str> {
-        if let Some(found) = self.known.get(path) {
-            return Some(found);
-        }
-        let id = row.external_id.as_ref();
-        if let Some(found) = id.and_then(|id| self.known.get(format!("{id}/{path}").as_str())) {
-            return Some(found);
+        let in_folder = row.external_id.as_ref().map(|id| format!("{id}/{path}"));
+        let exact = self.known.get(path).copied();
+        let exact = exact.or_else(|| self.known.get(in_folder?.as_str()).copied());
+        if exact.is_some() || path.contains('/') {
+            return exact;
         }
 
-        let stem = stem_of(path)?.to_lowercase();
-        let mut named = self.by_stem.get(&stem)?.iter();
-        match (named.next(), named.next()) {
-            (Some(found), None) if !path.contains('/') => Some(found),
+        let named = self.by_stem.get(&lower_stem(path))?;
+        match named.as_slice() {
+            [found] if stem_of(path).is_some() => Some(*found),
             _ => None,
         }
     }
 
     fn documents_of(&self, row: &ManifestRow) -> Result<Vec<&'n str>, RowProblem> {
+        if let Some(certificate) = &row.certificate
+            && self.find(certificate, row).is_none()
+        {
+            return Err(unknown_file(row, "no_certificate", certificate));
+        }
         if !row.documents.is_empty() {
             let found = row.documents.iter().map(|name| {
-                self.find(name, row).ok_or_else(|| {
-                    let message = format!(
-                        "The archive has no file {name}, or several of this name; give its path"
-                    );
-                    problem(row, "no_document", message)
-                })
+                let found = self.find(name, row);
+                found.ok_or_else(|| unknown_file(row, "no_document", name))
             });
             return found.collect();
         }
@@ -265,16 +277,14 @@ impl<'n> ArchiveFiles<'n> {
         let keys = [row.external_id.as_ref(), row.name.as_ref()];
         for key in keys.into_iter().flatten() {
             let key = key.to_lowercase();
-            if let Some(paths) = self.by_folder.get(&key) {
-                let documents = paths.iter().filter(|path| !is_certificate(path));
-                let documents: Vec<&str> = documents.copied().collect();
-                if !documents.is_empty() {
-                    return Ok(documents);
-                }
+            let in_folder = self.by_folder.get(&key).into_iter().flatten().copied();
+            let documents: Vec<&str> = in_folder.filter(|path| self.is_document(path)).collect();
+            if !documents.is_empty() {
+                return Ok(documents);
             }
             match self.by_stem.get(&key).map(Vec::as_slice) {
                 None | Some([]) => {}
-                Some([path]) => return Ok(vec![path]),
+                Some([path]) => return Ok(vec![*path]),
                 Some([_, ..]) => {
                     let message = format!("The archive has several files {key}.pdf");
                     return Err(problem(row, "ambiguous_document", message));
@@ -286,26 +296,16 @@ impl<'n> ArchiveFiles<'n> {
         Err(problem(row, "no_document", message))
     }
 
-    fn record(&self, path: &'n str, row: &ManifestRow) -> PlannedRecord {
-        let certificate = match &row.certificate {
-            Some(named) => self.find(named, row),
-            None => self.certificate_of(path),
-        };
+    fn planned(&self, path: &'n str, row: &ManifestRow) -> PlannedRow {
+        let certificate = self.certificate(path, row);
         let stem: String = stem_of(path).unwrap_or(path).chars().take(NAME).collect();
         let first = row.declared.signers.first();
-        let customer =
-            |own: &Option<String>, of_signer: Option<&String>| own.as_ref().or(of_signer).cloned();
-        let name = customer(
-            &row.customer_name,
-            first.and_then(|first| first.name.as_ref()),
-        );
-        let email = customer(
-            &row.customer_email,
-            first.and_then(|first| first.email.as_ref()),
-        );
+        let name = row.customer_name.clone();
+        let name = name.or_else(|| first?.name.clone());
+        let email = row.customer_email.clone();
+        let email = email.or_else(|| first?.email.clone());
 
-        PlannedRecord {
-            document: format!("{}{path}", self.base),
+        let record = PlannedRecord {
             certificate: certificate.map(|path| format!("{}{path}", self.base)),
             name: row.name.clone().unwrap_or(stem),
             external_id: row.external_id.clone(),
@@ -315,29 +315,62 @@ impl<'n> ArchiveFiles<'n> {
                 email,
             }),
             declared: row.declared.clone(),
+        };
+        PlannedRow {
+            line: row.line,
+            file: format!("{}{path}", self.base),
+            record: Ok(record),
         }
     }
 
-    /// Finds the certificate beside a document: the only one in its folder, or the one with its name in front.
-    fn certificate_of(&self, path: &str) -> Option<&'n str> {
-        let folder = folder_of(path);
-        let siblings = self.siblings.get(folder)?;
-        let stem = stem_of(path)?.to_lowercase();
-        let mut certificates = siblings.iter().filter(|path| is_certificate(path));
-        let of_name = certificates.clone().find(|path| {
-            let other = stem_of(path).unwrap_or_default().to_lowercase();
-            other
-                .strip_prefix(stem.as_str())
-                .is_some_and(|rest| !rest.is_empty())
-        });
-        if of_name.is_some() || folder.is_empty() {
-            return of_name.copied();
+    fn certificate(&self, path: &str, row: &ManifestRow) -> Option<&'n str> {
+        match &row.certificate {
+            Some(named) => self.find(named, row),
+            None => self.certificate_of(path),
         }
-        match (certificates.next(), certificates.next()) {
-            (Some(only), None) => Some(only),
+    }
+
+    /// Finds the certificate beside a document: the one with its name, or the only one in its folder.
+    fn certificate_of(&self, path: &str) -> Option<&'n str> {
+        let (folder, stem) = (folder_of(path), lower_stem(path));
+        let behind = CERTIFICATES
+            .iter()
+            .flat_map(|word| SEPARATORS.map(|between| format!("{stem}{between}{word}")));
+        let audits = ["audit log", "audit report"].map(|word| format!("{word} - {stem}"));
+        let of_name = behind
+            .chain(audits)
+            .find_map(|name| self.beside(folder, &name));
+        if of_name.is_some() || folder.is_empty() {
+            return of_name;
+        }
+
+        match self.certificates.get(folder)?.as_slice() {
+            [only] if *only != path => Some(*only),
             _ => None,
         }
     }
+
+    /// Finds the file of a folder with this name in lower case, without `.pdf`.
+    fn beside(&self, folder: &str, stem: &str) -> Option<&'n str> {
+        let mut named = self.by_stem.get(stem)?.iter().copied();
+        named.find(|other| folder_of(other) == folder)
+    }
+
+    /// Whether a file is none of the certificates by its name and those of the files beside it.
+    fn is_document(&self, path: &str) -> bool {
+        let stem = lower_stem(path);
+        let is_beside = CERTIFICATES.iter().any(|word| {
+            let begin = stem.strip_suffix(word).unwrap_or_default();
+            let mut cut = SEPARATORS.iter().filter_map(|one| begin.strip_suffix(one));
+            cut.any(|begin| self.beside(folder_of(path), begin).is_some())
+        });
+        !is_beside && !is_certificate(path)
+    }
+}
+
+fn unknown_file(row: &ManifestRow, code: &'static str, name: &str) -> RowProblem {
+    let message = format!("The archive has no file {name}, or several of this name; give its path");
+    problem(row, code, message)
 }
 
 fn problem(row: &ManifestRow, code: &'static str, message: impl Into<String>) -> RowProblem {
@@ -364,10 +397,10 @@ mod tests {
     fn files(plan: &ImportPlan) -> Vec<(&str, &str)> {
         let files = plan.rows.iter().map(|row| match &row.record {
             Ok(record) => (
-                record.document.as_str(),
+                row.file.as_str(),
                 record.certificate.as_deref().unwrap_or_default(),
             ),
-            Err(problem) => ("", problem.code),
+            Err(problem) => (row.file.as_str(), problem.code),
         });
         files.collect()
     }
@@ -414,9 +447,11 @@ mod tests {
             ("x/Loan.pdf", ""),
             ("", "no_document"),
             ("", "ambiguous_document"),
+            ("x/Twice.pdf", "not_listed"),
+            ("x/other/Twice.pdf", "not_listed"),
         ];
         assert_eq!(files(&plan), expected);
-        assert_eq!(plan.rows[2].line, 4);
+        assert_eq!((plan.rows[2].line, plan.rows[4].line), (4, 0));
 
         let record = plan.rows[0].record.as_ref().unwrap();
         let customer = record.customer.as_ref().unwrap();
@@ -456,14 +491,31 @@ mod tests {
             ("", "no_document"),
             ("", "no_document"),
             ("8/lease.pdf", ""),
+            ("a.pdf", "not_listed"),
         ];
         assert_eq!(files(&plan), expected);
     }
 
     #[test]
+    fn a_certificate_without_a_document_is_a_document_itself() {
+        let names = [
+            "Certificate of insurance.pdf",
+            "Title-certificate.pdf",
+            "a/Summary.pdf",
+            "b/Certificate.pdf",
+            "b/Lease.pdf",
+            "b/Summary.pdf",
+        ];
+        let plan = planned(&names, None);
+        let mut found = files(&plan);
+        found.sort_unstable();
+        assert_eq!(found, names.map(|name| (name, "")));
+    }
+
+    #[test]
     fn an_archive_has_one_manifest_and_a_limited_number_of_rows() {
         let code = |result: Result<ImportPlan, TapeRefusal>| result.unwrap_err().code;
-        assert_eq!(code(plan(&["Summary.pdf", "a.txt"], None)), "no_rows");
+        assert_eq!(code(plan(&["a/", "a.txt"], None)), "no_rows");
         let many: Vec<String> = (0..=ROWS).map(|number| format!("{number}.pdf")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert_eq!(code(plan(&many, None)), "too_many_rows");
