@@ -1,8 +1,9 @@
 //! Imports of documents that were signed in another system, and the results of their rows.
 
 use crate::SqlConnection;
+use sqlx::AssertSqlSafe;
 
-use super::row::{TableRow, file_json, json_text, query_rows, table_row};
+use super::row::{file_json, json_text, query_rows, table_row};
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -117,7 +118,7 @@ pub async fn with_document(
     )
     .bind(org.bucket())
     .bind(org.as_str())
-    .bind(sha256.to_owned())
+    .bind(sha256)
     .fetch_optional(connection)
     .await?;
     Ok(found.and_then(|row| row.envelope))
@@ -178,18 +179,20 @@ pub async fn rows(
     after: i64,
     limit: i64,
 ) -> Result<Vec<ImportRow>, StoreError> {
-    query_rows(
-        "select {columns} from record_import_row where bucket = $1 and import_id = $2 and number > $3
-             and (cast($4 as text) is null or status = $4)
-         order by number limit $5",
-    )
-    .bind(import.org.bucket())
-    .bind(import.id.as_str())
-    .bind(after)
-    .bind(status.map(ImportRowStatus::as_str))
-    .bind(limit)
-    .fetch_all(connection)
-    .await
+    // Words of this program, never input.
+    let condition = status.map(|status| format!(" and status = '{status}'"));
+    let text = format!(
+        "select {{columns}} from record_import_row where bucket = $1 and import_id = $2 and number > $3{}
+         order by number limit $4",
+        condition.unwrap_or_default()
+    );
+    query_rows(AssertSqlSafe(text))
+        .bind(import.org.bucket())
+        .bind(import.id.as_str())
+        .bind(after)
+        .bind(limit)
+        .fetch_all(connection)
+        .await
 }
 
 table_row! {
