@@ -467,6 +467,7 @@ async fn the_walks_can_be_pasted() {
                     "{said}"
                 );
             }
+            "import" => assert!(said.contains("line 3: no_document"), "{said}"),
             _ => assert!(
                 said.contains("line 2: different 27851.15 27815.15"),
                 "{said}"

@@ -9,6 +9,7 @@ mod envelopes;
 mod facts;
 pub mod funding;
 mod idempotency;
+mod imports;
 mod kba;
 mod payments;
 mod persons;

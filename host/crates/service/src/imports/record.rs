@@ -6,6 +6,7 @@ use crate::customers::is_person;
 use crate::envelopes::lifecycle;
 use crate::envelopes::uploads::{self, AttachedFile};
 use holdfast_adapters::files::SpooledFile;
+use holdfast_base::faults;
 use holdfast_components::rules::lifecycle::EnvelopeTrigger;
 use holdfast_domain::envelope::{Envelope, EnvelopeKind, FileType, KeptFile, StoredFile};
 use holdfast_domain::id::{CustomerId, EnvelopeId};
@@ -246,6 +247,7 @@ async fn write(
     result.status = ImportRowStatus::Imported;
     result.envelope = Some(envelope.id.clone());
     rows::add_row(&mut tx, import, result).await?;
+    faults::pass("import record");
     tx.commit().await?;
     Ok(())
 }
