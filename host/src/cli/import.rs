@@ -33,7 +33,7 @@ const TIMEOUT: Duration = Duration::from_secs(900);
 /// Interval at which the progress is read, and pause before a request is repeated.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Requests until an installation counts as not answering.
-const TRIES: usize = 30;
+const TRIES: usize = 60;
 /// Most bytes of documents in one part of a folder.
 const PART: u64 = 100 * 1024 * 1024;
 /// Rows without a record that the text shows. JSON has all of them.

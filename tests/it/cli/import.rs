@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::pdf;
 use crate::support::process::{ServerHome, ServerProcess, this_program};
+use crate::support::{pdf, share_native_code};
 
 /// Documents of the folder.
 const DOCUMENTS: usize = 6;
@@ -16,6 +16,7 @@ const DOCUMENTS: usize = 6;
 #[tokio::test(flavor = "multi_thread")]
 async fn a_folder_is_imported_once_through_kills_of_the_server() {
     let data = tempfile::tempdir().unwrap();
+    share_native_code(data.path());
     let home = ServerHome {
         program: this_program(),
         data: data.path().to_owned(),
@@ -33,7 +34,7 @@ async fn a_folder_is_imported_once_through_kills_of_the_server() {
 
     let folder = tempfile::tempdir().unwrap();
     for number in 0..DOCUMENTS {
-        let file = pdf::with_lines(&[&format!("Contract {number}")]);
+        let file = pdf::with_lines(&[format!("Contract {number}").as_str()]);
         std::fs::write(folder.path().join(format!("{number}.pdf")), file).unwrap();
     }
 

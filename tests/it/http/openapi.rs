@@ -15,6 +15,7 @@ use holdfast::domain::component::Slot;
 
 use crate::service::components::registry::variant;
 use crate::service::control::signatures as signed_acts;
+use crate::service::imports::zipped;
 use crate::support::browser::{EmulatedScreen, TestBrowser};
 use crate::support::{
     CONTRACT, TestApp, TestResponse, envelope_body, org_of, postgres, receiver, release_form,

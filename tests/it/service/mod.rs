@@ -9,7 +9,7 @@ mod envelopes;
 mod facts;
 pub mod funding;
 mod idempotency;
-mod imports;
+pub mod imports;
 mod kba;
 mod payments;
 mod persons;
