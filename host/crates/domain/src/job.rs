@@ -9,8 +9,8 @@ use super::destruction::DestructionCause;
 use super::envelope::KeptFile;
 use super::funding::FundingStage;
 use super::id::{
-    BatchId, EndpointId, EnvelopeId, HoldId, ImportId, IntentId, InvitationId, OpenLinkId, QuestionId,
-    ReleaseId, SignInId, TapeId, TemplateId, TransferId, UserId, ViewId,
+    BatchId, EndpointId, EnvelopeId, HoldId, ImportId, IntentId, InvitationId, OpenLinkId,
+    QuestionId, ReleaseId, SignInId, TapeId, TemplateId, TransferId, UserId, ViewId,
 };
 
 /// Queue with its own number of slots.

@@ -5,7 +5,7 @@
 //! of this service. A job makes the records one after the other, and continues behind the last one after a crash ([`run`]).
 
 mod archive;
-pub mod record;
+mod record;
 pub mod report;
 pub mod run;
 
@@ -131,6 +131,7 @@ pub struct ImportRowView {
     pub line: i64,
     /// Document in the archive; empty if none was found.
     pub file: String,
+    /// Whether the row became a record.
     pub status: ImportRowStatus,
     /// The record. Of a duplicate the one that has the document already.
     pub envelope_id: Option<EnvelopeId>,
