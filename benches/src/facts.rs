@@ -42,6 +42,10 @@ const TAPES: [u64; 2] = [100_000, 1_000_000];
 const BATCH: u64 = 20_000;
 /// Number of the first record. All numbers have as many digits, so that SQL needs no padding.
 const FIRST: u64 = 1_000_000;
+/// Number of the first contract that nobody has.
+const UNKNOWN: u64 = 5_000_000;
+/// Tapes of strangers of each sort.
+const STRANGERS: usize = 3;
 /// Every so many rows, one has a wrong amount.
 const WRONG: u64 = 1_000;
 /// Time between two looks at a tape.
@@ -85,13 +89,17 @@ pub fn run() -> Result<(), Failure> {
         "peak MiB",
         "used again",
     ]);
+    let mut of_strangers = Vec::new();
     for kind in ["SQLite", "PostgreSQL"] {
-        runtime.block_on(tapes(&mut table, kind, &server))?;
+        let ratio = runtime.block_on(tapes(&mut table, kind, &server))?;
+        of_strangers.push(format!("{ratio:.2} ({kind})"));
     }
     table.print();
     println!(
         "\nFrom the upload to the result. The floor reads the same file and hashes each line, in one thread. Goals: 10 s\n\
-         for 100,000 rows, 90 s for 1,000,000, and 200 MiB of the server for both."
+         for 100,000 rows, 90 s for 1,000,000, and 200 MiB of the server for both.\n\
+         A stranger's tape of contracts of others takes {} times as long as one of contracts that nobody has.",
+        of_strangers.join(", ")
     );
     Ok(())
 }
@@ -237,8 +245,8 @@ fn checking(table: &mut ReportTable, components: &ComponentRegistry) -> Result<(
     Ok(())
 }
 
-/// Measures tapes of all sizes on a database, each twice.
-async fn tapes(table: &mut ReportTable, kind: &str, server: &str) -> Result<(), Failure> {
+/// Measures tapes of all sizes on a database, each twice, and returns the ratio of [`strangers`].
+async fn tapes(table: &mut ReportTable, kind: &str, server: &str) -> Result<f64, Failure> {
     let folder = tempfile::tempdir()?;
     let url = database(kind, server, "facts", folder.path()).await?;
     let partner = PartnerClient::start(folder.path(), &url)?;
@@ -246,7 +254,7 @@ async fn tapes(table: &mut ReportTable, kind: &str, server: &str) -> Result<(), 
     for rows in TAPES {
         let tenant = partner.another()?;
         fill(&store, &tenant.org, rows).await?;
-        let tape = tape(rows);
+        let tape = tape(FIRST, rows);
         let floor = floor(&tape);
 
         for turn in ["first", "the next day"] {
@@ -273,8 +281,30 @@ async fn tapes(table: &mut ReportTable, kind: &str, server: &str) -> Result<(), 
         }
     }
 
+    let ratio = strangers(&partner, TAPES[0]).await?;
     store.close().await;
-    partner.server.stop()
+    partner.server.stop()?;
+    Ok(ratio)
+}
+
+/// Compares tapes of contracts that another organization has with those of contracts that nobody has. The time of the
+/// first must reveal nothing.
+async fn strangers(partner: &PartnerClient, rows: u64) -> Result<f64, Failure> {
+    let tapes = [tape(FIRST, rows), tape(UNKNOWN, rows)];
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..STRANGERS {
+        for (tape, times) in tapes.iter().zip(&mut times) {
+            let stranger = partner.another()?;
+            let began = Instant::now();
+            let checked = check(partner, &stranger, tape).await?;
+            times.push(began.elapsed().as_secs_f64());
+            if checked["totals"]["unmatched"] != json!(rows) {
+                return Err(format!("a stranger's tape came out as {checked}").into());
+            }
+        }
+    }
+
+    Ok(median(&times[0]) / median(&times[1]))
 }
 
 /// Returns the value of a column for a record.
@@ -282,11 +312,11 @@ fn value(pattern: &str, record: u64) -> String {
     pattern.replace('#', &record.to_string())
 }
 
-/// Returns a tape with a row for each record.
-fn tape(rows: u64) -> Vec<u8> {
+/// Returns a tape with a row for each record from the first one on.
+fn tape(first: u64, rows: u64) -> Vec<u8> {
     let mut text = COLUMNS.map(|(name, _, _)| name).join(",");
     text.push('\n');
-    for record in FIRST..FIRST + rows {
+    for record in first..first + rows {
         let cells = COLUMNS.map(|(name, _, pattern)| {
             let is_wrong = name == "amount_financed" && record % WRONG == 0;
             let pattern = if is_wrong { "22500.00" } else { pattern };

@@ -372,6 +372,7 @@ fn lock(config: &Config) -> Result<Option<File>, MoveError> {
 fn open_files(config: &Config) -> Result<Files, MoveError> {
     let mut reading = config.clone();
     reading.storage.archive_retention = None;
+    reading.storage.object_lock_holds = false;
     start::open_files(&reading).map_err(|error| MoveError::Start(Box::new(error)))
 }
 

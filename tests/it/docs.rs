@@ -122,7 +122,8 @@ fn every_code_of_an_issue_is_documented() {
 
     let mut text = String::new();
     sources(&root().join("host/crates"), &mut text);
-    let issues = text.split("ValidationIssue::new(").skip(1);
+    let calls = ["ValidationIssue::new(", "ServiceError::invalid("];
+    let issues = calls.iter().flat_map(|call| text.split(call).skip(1));
     let codes: BTreeSet<&str> = issues
         .filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next())
         .collect();

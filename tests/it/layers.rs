@@ -208,7 +208,7 @@ fn only_these_files_make_an_http_client() {
     const MAKERS: [&str; 9] = [
         "crates/adapters/src/delivery/guard.rs",
         "crates/adapters/src/delivery/sender.rs",
-        "crates/adapters/src/files/aws.rs",
+        "crates/adapters/src/files/calls.rs",
         "crates/adapters/src/sealing/timestamp.rs",
         "crates/base/src/traces.rs",
         "crates/platform/src/access/issuer.rs",

@@ -134,13 +134,7 @@ async fn apply(
     // An organization's changes become requests for its reviewers, and a request needs a person. The
     // signatures alone approve those of the installation.
     let officer = owner.org.clone().map(|org| ChangeOfficer {
-        caller: Caller {
-            org,
-            actor: owner.actor.clone(),
-            email: None,
-            token: None,
-            role: None,
-        },
+        caller: Caller::named(org, owner.actor.clone()),
         role: Role::Admin,
         token: None,
         identity: None,

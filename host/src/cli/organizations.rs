@@ -120,13 +120,7 @@ pub async fn run(
                 return Ok(());
             };
 
-            let caller = Caller {
-                org: organization.id.clone(),
-                actor: "operator".into(),
-                email: None,
-                token: None,
-                role: None,
-            };
+            let caller = Caller::named(organization.id.clone(), "operator");
             let manager = UserManager {
                 caller: &caller,
                 role: None,

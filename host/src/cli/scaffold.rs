@@ -296,6 +296,7 @@ impl StarterSlot {
     fn rules(self) -> &'static [File] {
         match self {
             Self::Signing | Self::Payment | Self::Kba | Self::Messaging => &[],
+
             Self::Compliance => rules!(
                 "compliance",
                 "Cargo.toml",
@@ -307,6 +308,7 @@ impl StarterSlot {
                 "src/record.rs",
                 "src/tests.rs"
             ),
+
             Self::Lifecycle => rules!(
                 "lifecycle",
                 "Cargo.toml",
@@ -317,6 +319,7 @@ impl StarterSlot {
                 "src/refusals.rs",
                 "src/tests.rs"
             ),
+
             Self::Placement => rules!(
                 "placement",
                 "Cargo.toml",
@@ -343,6 +346,7 @@ impl StarterSlot {
                 "src/tag_grammar.rs",
                 "src/validate.rs"
             ),
+
             Self::Control => rules!(
                 "control",
                 "Cargo.toml",
@@ -351,6 +355,7 @@ impl StarterSlot {
                 "src/rules.rs",
                 "src/tests.rs"
             ),
+
             Self::Funding => rules!(
                 "funding",
                 "Cargo.toml",

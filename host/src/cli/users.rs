@@ -67,13 +67,7 @@ pub async fn run(
     // A mistyped id must be an error here, not an organization without users.
     organizations::existing(&app.store, org).await?;
 
-    let caller = Caller {
-        org: org.clone(),
-        actor: "operator".into(),
-        email: None,
-        token: None,
-        role: None,
-    };
+    let caller = Caller::named(org.clone(), "operator");
     // The operator of the installation has no role in it. None permits every role,
     // so the first owner can be invited.
     let manager = UserManager {

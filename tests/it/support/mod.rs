@@ -14,6 +14,7 @@ pub mod faulty;
 mod files;
 pub mod form;
 pub mod gcs;
+pub mod holds;
 pub mod issuer;
 pub mod method;
 pub mod pages;

@@ -273,26 +273,43 @@ pub fn permission_of(slot: Option<Slot>) -> Permission {
     }
 }
 
-impl RequestedChange {
-    /// Returns the permission of those who make it, which is that of the act without a request.
-    pub fn permission(&self) -> Permission {
-        match self {
-            Self::WaiveStipulation { .. } => Permission::Send,
-            Self::PublishFundingPack { .. } | Self::SubscribeFundingPack { .. } => {
-                Permission::ChangeRules
+/// Implements who may ask for a change, for changes as they are proposed and as they are stored: both have the same
+/// variants.
+#[macro_export]
+macro_rules! change_permission {
+    ($change:ty) => {
+        impl $change {
+            /// Returns the permission of those who make it, which is that of the act without a request.
+            pub fn permission(&self) -> $crate::organization::Permission {
+                match self {
+                    Self::WaiveStipulation { .. } => $crate::organization::Permission::Send,
+                    Self::PublishFundingPack { .. } | Self::SubscribeFundingPack { .. } => {
+                        $crate::organization::Permission::ChangeRules
+                    }
+                    _ => $crate::component_change::permission_of(self.slot()),
+                }
             }
-            _ => permission_of(self.slot()),
-        }
-    }
 
-    /// Returns the slot; `None` for a change of anything else than active components.
-    pub fn slot(&self) -> Option<Slot> {
-        match self {
-            Self::Activate { slot, .. } | Self::RollBack { slot, .. } => Some(*slot),
-            _ => None,
-        }
-    }
+            /// Returns the slot; `None` for a change of anything else than active components.
+            pub fn slot(&self) -> Option<$crate::component::Slot> {
+                match self {
+                    Self::Activate { slot, .. } | Self::RollBack { slot, .. } => Some(*slot),
+                    _ => None,
+                }
+            }
 
+            /// Whether it activates rules, which past records can be compared with.
+            pub fn activates_rules(&self) -> bool {
+                matches!(self, Self::Activate { slot, .. } if !slot.is_provider())
+            }
+        }
+    };
+}
+pub use change_permission;
+
+change_permission!(RequestedChange);
+
+impl RequestedChange {
     /// Returns the number of approvals that it needs under a policy. Two people move an account even where
     /// components are changed alone: who moved it could sign in as another person.
     pub fn reviews_required(&self, policy: &ChangePolicy) -> u32 {
@@ -300,11 +317,6 @@ impl RequestedChange {
             Self::MoveIdentity { .. } => policy.reviews_required.max(1),
             _ => policy.reviews_required,
         }
-    }
-
-    /// Whether it activates rules, which past records can be compared with.
-    pub fn activates_rules(&self) -> bool {
-        matches!(self, Self::Activate { slot, .. } if !slot.is_provider())
     }
 }
 

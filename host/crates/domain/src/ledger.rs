@@ -281,13 +281,27 @@ pub enum ChainError {
 /// Checks that `entries` form a complete chain from the first entry on. Behind a withheld entry, it has the destruction
 /// of the record: the hash of such an entry counts, and its content is unknown.
 pub fn verify_chain(entries: &[LedgerEntry]) -> Result<(), ChainError> {
+    verify_links(entries, destruction(entries).unwrap_or_default())
+}
+
+/// Checks the beginning of a chain like [`verify_chain`]. It may end before the destruction of its record: without one,
+/// the hash of every withheld entry counts, and nothing shows whether its content was destroyed or left out.
+pub fn verify_beginning(entries: &[LedgerEntry]) -> Result<(), ChainError> {
+    verify_links(entries, destruction(entries).unwrap_or(i64::MAX))
+}
+
+/// Returns the sequence of the entry about the destruction of the record.
+pub fn destruction(entries: &[LedgerEntry]) -> Option<i64> {
+    let mut destructions = entries.iter().rev();
+    let destroyed = destructions.find(|entry| entry.action == DESTROYED && !entry.withheld);
+    destroyed.map(|entry| entry.sequence)
+}
+
+/// Checks hashes and links. Entries before `destroyed` may be withheld.
+fn verify_links(entries: &[LedgerEntry], destroyed: i64) -> Result<(), ChainError> {
     if entries.is_empty() {
         return Err(ChainError::Empty);
     }
-
-    let mut destructions = entries.iter().rev();
-    let destroyed = destructions.find(|entry| entry.action == DESTROYED && !entry.withheld);
-    let destroyed = destroyed.map_or(0, |entry| entry.sequence);
 
     let mut previous_hash = GENESIS;
     for (entry, expected) in entries.iter().zip(1..) {
@@ -490,6 +504,29 @@ mod tests {
         let late = signed(behind.last()).redacted();
         behind.push(late);
         assert_eq!(verify_chain(&behind), Err(ChainError::Changed(3)));
+    }
+
+    #[test]
+    fn the_beginning_of_a_chain_may_end_before_the_destruction() {
+        let mut beginning = destroyed_chain();
+        beginning.pop();
+        assert_eq!(destruction(&beginning), None);
+        assert_eq!(verify_chain(&beginning), Err(ChainError::Changed(1)));
+        assert_eq!(verify_beginning(&beginning), Ok(()));
+
+        let mut changed = beginning.clone();
+        changed[0].details = json!({ "signer": { "name": "Bo" } });
+        assert_eq!(verify_beginning(&changed), Err(ChainError::Changed(1)));
+        let mut shown = beginning.clone();
+        shown[0].withheld = false;
+        assert_eq!(verify_beginning(&shown), Err(ChainError::Changed(1)));
+        assert_eq!(verify_beginning(&[]), Err(ChainError::Empty));
+
+        // With the destruction in it, entries behind that one are whole.
+        let mut behind = destroyed_chain();
+        behind.push(signed(behind.last()).redacted());
+        assert_eq!(destruction(&behind), Some(2));
+        assert_eq!(verify_beginning(&behind), Err(ChainError::Changed(3)));
     }
 
     #[test]

@@ -11,10 +11,10 @@ use super::bundle::BundleError;
 use super::formats::{CustodyLedger, LogEvidence, LogInclusion};
 use super::log::{TrustedLogs, opened};
 use super::report::{EvidenceVerdict, ReportFinding, SignerReport, VerdictAnchor};
-use super::{chain, control, organization, strict};
+use super::{control, organization, strict};
 use holdfast_domain::checkpoint::Checkpoint;
 use holdfast_domain::id::{EnvelopeId, OrgId, TransferId};
-use holdfast_domain::ledger::LedgerEntry;
+use holdfast_domain::ledger::{LedgerEntry, destruction, verify_beginning};
 use holdfast_domain::merkle::ProvenNodes;
 use holdfast_domain::transfer::{RecordInclusion, RecordTree, RecordsRoot};
 
@@ -167,7 +167,7 @@ pub fn verify_pool(
     // A problem outweighs the anchor: a log that holds all entries may hold wrong ones.
     let verdict = match (check.problems.is_empty(), &log.anchor) {
         (false, _) => EvidenceVerdict::NotValid,
-        (true, _) if !check.unproven.is_empty() => EvidenceVerdict::NotReEvaluated,
+        (true, _) if !check.unproven.is_empty() => EvidenceVerdict::NotComplete,
         (true, None) => EvidenceVerdict::NotAnchored,
         (true, Some(_)) => EvidenceVerdict::Valid,
     };
@@ -254,9 +254,9 @@ impl PoolCheck {
             return self.problem(Some(id), &detail);
         }
 
-        let finding = chain(&file.entries);
-        if finding.ok != Some(true) {
-            return self.problem(Some(id), &finding.detail);
+        // A party that left the record gets its ledger to the end of its part. A later destruction is behind that.
+        if let Err(error) = verify_beginning(&file.entries) {
+            return self.problem(Some(id), &error.to_string());
         }
 
         // The head stands once in the list of the pool, so the ledgers have none of their own.
@@ -272,8 +272,14 @@ impl PoolCheck {
 
         // One destroyed record takes nothing from the evidence of the others.
         if ledger.entries.iter().any(|entry| entry.withheld) {
-            let why =
-                format!("{id}: the record was destroyed, and the details of its acts with it");
+            let why = if destruction(&ledger.entries).is_some() {
+                format!("{id}: the record was destroyed, and the details of its acts with it")
+            } else {
+                format!(
+                    "{id}: details of its entries are withheld: either the record was destroyed after this part of \
+                     its ledger, or the file was made without them"
+                )
+            };
             return self.unproven.push(why);
         }
 

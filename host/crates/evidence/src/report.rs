@@ -94,6 +94,10 @@ pub enum EvidenceVerdict {
     /// No check fails, but the rules component that decided, or its activation, is not available.
     #[serde(rename = "INTACT, NOT RE-EVALUATED")]
     NotReEvaluated,
+    /// No check fails, but details of records are withheld, so that what these records state is not shown. Of the records
+    /// of a transfer only.
+    #[serde(rename = "CONSISTENT, NOT COMPLETE")]
+    NotComplete,
     /// At least one check fails.
     #[serde(rename = "NOT VALID")]
     NotValid,
@@ -106,7 +110,7 @@ impl EvidenceVerdict {
             Self::Valid => 0,
             Self::NotValid => 1,
             Self::NotAnchored => 3,
-            Self::NotReEvaluated => 4,
+            Self::NotReEvaluated | Self::NotComplete => 4,
         }
     }
 }
@@ -117,6 +121,7 @@ impl fmt::Display for EvidenceVerdict {
             Self::Valid => "VALID",
             Self::NotAnchored => "CONSISTENT, NOT ANCHORED",
             Self::NotReEvaluated => "INTACT, NOT RE-EVALUATED",
+            Self::NotComplete => "CONSISTENT, NOT COMPLETE",
             Self::NotValid => "NOT VALID",
         })
     }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 
 use crate::documents::{DocumentUpload, UPLOAD_LIMIT, admit, read_whole, read_word};
-use crate::{Core, ServiceError, ValidationIssue};
+use crate::{Core, ServiceError};
 use holdfast_base::config::EMBEDDED;
 use holdfast_base::fair_queue::{FairQueue, QueueCapacity, QueueTurn, WorkOwner};
 use holdfast_components::Documents;
@@ -190,11 +190,11 @@ async fn convert(
 }
 
 fn refused(code: &str, received: &str, message: impl Into<String>) -> ServiceError {
-    ServiceError::Invalid(vec![ValidationIssue::new(
+    ServiceError::invalid(
         code,
         &["file"],
         "a PDF, or a document that a service converts to one",
         received,
         message,
-    )])
+    )
 }

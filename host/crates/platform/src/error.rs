@@ -184,6 +184,18 @@ impl From<TransitionError> for ServiceError {
 }
 
 impl ServiceError {
+    /// Refuses one well-formed value that is not acceptable.
+    pub fn invalid(
+        code: &str,
+        path: &[&str],
+        expected: impl Into<String>,
+        received: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
+        let issue = ValidationIssue::new(code, path, expected, received, message);
+        Self::Invalid(vec![issue])
+    }
+
     /// Returns whether a disk is full, on this node or in the built-in provider.
     pub fn is_disk_full(&self) -> bool {
         match self {

@@ -89,15 +89,20 @@ impl Caller {
         self.email.clone().unwrap_or_else(|| self.actor.clone())
     }
 
-    /// Returns a caller for work that the service does itself for an organization.
-    pub fn system(org: OrgId) -> Self {
+    /// Returns a caller by the name of its actor, without address, token and role.
+    pub fn named(org: OrgId, actor: impl Into<String>) -> Self {
         Self {
             org,
-            actor: "system".into(),
+            actor: actor.into(),
             email: None,
             token: None,
             role: None,
         }
+    }
+
+    /// Returns a caller for work that the service does itself for an organization.
+    pub fn system(org: OrgId) -> Self {
+        Self::named(org, "system")
     }
 
     /// Returns the user whose templates are those that are shared with the user; `None` if the caller sees all.

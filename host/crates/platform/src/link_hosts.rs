@@ -15,7 +15,7 @@ use url::Url;
 
 use crate::organizations::{self, OrganizationView};
 use crate::permits::four_eyes;
-use crate::{Caller, Core, ServiceError, ValidationIssue};
+use crate::{Caller, Core, ServiceError};
 use holdfast_adapters::delivery::guard::{self, AddressRefusal, AllowedAddresses};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::OrgId;
@@ -125,13 +125,7 @@ pub(crate) async fn verified(
     path: &[&str],
 ) -> Result<LinkHost, ServiceError> {
     let refused = |expected: &str, received: &str, why: String| {
-        ServiceError::Invalid(vec![ValidationIssue::new(
-            "invalid_value",
-            path,
-            expected,
-            received,
-            why,
-        )])
+        ServiceError::invalid("invalid_value", path, expected, received, why)
     };
 
     let host = LinkHost::verified(host.trim(), core.clock.now()).ok_or_else(|| {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::access::credentials;
 use crate::access::single_sign_on::{ChangeSingleSignOn, secret_context};
 use crate::permits::four_eyes;
-use crate::{Caller, Core, ServiceError, ValidationIssue};
+use crate::{Caller, Core, ServiceError};
 use holdfast_domain::brand::{BrandColor, BrandLogo};
 use holdfast_domain::change::FieldPatch;
 use holdfast_domain::clock::Timestamp;
@@ -282,13 +282,7 @@ pub struct ChangeOrganization {
 impl ChangeOrganization {
     fn apply(self, settings: &mut OrgSettings) -> Result<(), ServiceError> {
         let refused = |path: &[&str], expected: &str, why: &str| {
-            ServiceError::Invalid(vec![ValidationIssue::new(
-                "invalid_value",
-                path,
-                expected,
-                "another value",
-                why,
-            )])
+            ServiceError::invalid("invalid_value", path, expected, "another value", why)
         };
 
         if let Some(mut brand) = self.brand {

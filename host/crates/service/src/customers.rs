@@ -364,7 +364,15 @@ pub async fn search(
     limit: i64,
 ) -> Result<Vec<OwnCustomer>, ServiceError> {
     let mut connection = core.store.read().await?;
-    let found = customers::search(&mut connection, &caller.org, text, after, limit).await?;
+    let found = customers::search(
+        &mut connection,
+        core.store.dialect(),
+        &caller.org,
+        text,
+        after,
+        limit,
+    )
+    .await?;
     Ok(found.into_iter().map(OwnCustomer::from).collect())
 }
 

@@ -10,7 +10,7 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::OrgId;
 use holdfast_domain::identity::KbaStatus;
 use holdfast_domain::organization::{Permission, Role};
-use holdfast_platform::{Core, ServiceError, ValidationIssue};
+use holdfast_platform::{Core, ServiceError};
 use holdfast_store::{chores, deliveries, installation as rows, jobs, kba, log, webhooks};
 
 /// Organizations and failing jobs that are shown.
@@ -317,13 +317,13 @@ pub async fn usage(
     let now = core.clock.now().to_string();
     let month = month.unwrap_or_else(|| now.get(..7).unwrap_or_default());
     let Some((from, to)) = bounds(month) else {
-        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+        return Err(ServiceError::invalid(
             "invalid_string",
             &["month"],
             "a month such as 2026-11",
             month,
             "Not a month",
-        )]));
+        ));
     };
 
     let mut connection = core.store.read().await?;

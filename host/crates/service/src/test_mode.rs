@@ -310,13 +310,13 @@ fn next(
 
     let named = waiting.find(|signer| signer.email.eq_ignore_ascii_case(email));
     named.map(Some).ok_or_else(|| {
-        ServiceError::Invalid(vec![ValidationIssue::new(
+        ServiceError::invalid(
             "not_their_turn",
             &["signer_email"],
             "a signer whose turn it is",
             email,
             format!("{email} cannot sign now"),
-        )])
+        )
     })
 }
 

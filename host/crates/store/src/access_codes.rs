@@ -46,8 +46,7 @@ pub async fn failures_of(
          where bucket = $1 and org_id = $2 and envelope_id = $3 and position = $4 and email = $5
              and network = $6",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.org.as_str())
+    .bind_org(&envelope.org)
     .bind(envelope.id.as_str())
     .bind(signer.position)
     .bind(&signer.email)
@@ -81,8 +80,7 @@ pub async fn put_failures(
          on conflict (bucket, envelope_id, position, network) do update set
              email = $5, failures = $7, locks = $8, locked_until = $9",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(signer.position)
     .bind(envelope.org.as_str())
     .bind(&signer.email)
@@ -105,8 +103,7 @@ pub async fn forget_failures(
         "delete from access_code_failure
          where bucket = $1 and org_id = $2 and envelope_id = $3 and position = $4",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.org.as_str())
+    .bind_org(&envelope.org)
     .bind(envelope.id.as_str())
     .bind(signer.position)
     .run(tx)
@@ -122,8 +119,7 @@ pub async fn get(
         "select {columns} from access_code
          where bucket = $1 and org_id = $2 and envelope_id = $3 and position = $4 and email = $5",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.org.as_str())
+    .bind_org(&envelope.org)
     .bind(envelope.id.as_str())
     .bind(signer.position)
     .bind(&signer.email)
@@ -161,8 +157,7 @@ pub async fn put(
              email = $5, code = $6, sent_at = $7, sends = $8, first_sent_at = $9, failures = $10,
              locked_until = $11, locks = $12",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(signer.position)
     .bind(envelope.org.as_str())
     .bind(&signer.email)

@@ -8,6 +8,7 @@ use sqlx::AssertSqlSafe;
 use super::StoreError;
 use super::dialect::SqlDialect;
 use super::row::{RowColumns, query_rows, table_row};
+use super::statement::RunStatement as _;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::event::EventType;
 use holdfast_domain::id::OrgId;
@@ -38,8 +39,7 @@ pub async fn by_day(
          group by substr(at, 1, 10), action"
     );
     let rows = sqlx::query(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(from.to_string())
         .fetch_all(connection)
         .await?;
@@ -97,8 +97,7 @@ pub async fn signing_times(
     );
 
     query_rows(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(from.to_string())
         .fetch_one(connection)
         .await
@@ -149,8 +148,7 @@ pub async fn funnel(
     );
 
     query_rows(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(from.to_string())
         .fetch_one(connection)
         .await

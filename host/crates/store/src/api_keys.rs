@@ -25,8 +25,7 @@ pub async fn insert(
          values ($1, $2, $3, $4, $5, $6, $7, $8, 1, $9, $10)",
     )
     .bind(hash.as_str())
-    .bind(key.org.bucket())
-    .bind(key.org.as_str())
+    .bind_org(&key.org)
     .bind(key.id.as_str())
     .bind(key.name.as_deref())
     .bind(scopes_text(&key.scopes))

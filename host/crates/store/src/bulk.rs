@@ -31,8 +31,7 @@ pub async fn insert(connection: &mut SqlConnection, batch: &Batch) -> Result<(),
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 0, $18,
              $19, $19)",
     )
-    .bind(batch.org.bucket())
-    .bind(batch.id.as_str())
+    .bind_key(&batch.org, batch.id.as_str())
     .bind(batch.org.as_str())
     .bind(&batch.name)
     .bind(batch.source.as_str())
@@ -84,8 +83,7 @@ async fn one(
          where bucket = $1 and org_id = $2 and batch_id = $3 and deleted_at is null {locked}"
     );
     query_rows(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(id.as_str())
         .fetch_optional(connection)
         .await
@@ -124,8 +122,7 @@ pub async fn update(
              updated_at = $16
          where bucket = $1 and batch_id = $2",
     )
-    .bind(batch.org.bucket())
-    .bind(batch.id.as_str())
+    .bind_key(&batch.org, batch.id.as_str())
     .bind(&batch.name)
     .bind(i64::from(batch.kba_required))
     .bind(i64::from(batch.preserve_signing_order))
@@ -151,8 +148,7 @@ pub async fn delete(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     sqlx::query("update bulk_batch set deleted_at = $3 where bucket = $1 and batch_id = $2")
-        .bind(batch.org.bucket())
-        .bind(batch.id.as_str())
+        .bind_key(&batch.org, batch.id.as_str())
         .bind(now.to_string())
         .run(tx)
         .await
@@ -214,8 +210,7 @@ pub async fn items(
         "select {columns} from bulk_item where bucket = $1 and org_id = $2 and batch_id = $3
          order by position",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(batch.as_str())
     .fetch_all(connection)
     .await
@@ -232,8 +227,7 @@ pub async fn replace_items(
     const ROWS: usize = 200;
 
     sqlx::query("delete from bulk_item where bucket = $1 and batch_id = $2")
-        .bind(batch.org.bucket())
-        .bind(batch.id.as_str())
+        .bind_key(&batch.org, batch.id.as_str())
         .execute(&mut **tx)
         .await?;
 
@@ -253,8 +247,7 @@ pub async fn replace_items(
         let mut query = sqlx::query(AssertSqlSafe(text));
         for item in some {
             query = query
-                .bind(item.org.bucket())
-                .bind(item.id.as_str())
+                .bind_key(&item.org, item.id.as_str())
                 .bind(item.org.as_str())
                 .bind(item.batch.as_str())
                 .bind(item.position)
@@ -297,8 +290,7 @@ pub async fn claim(
     );
 
     let mut items: Vec<BatchItem> = query_rows(AssertSqlSafe(text))
-        .bind(batch.org.bucket())
-        .bind(batch.id.as_str())
+        .bind_key(&batch.org, batch.id.as_str())
         .bind(now.to_string())
         .bind((now + lease).to_string())
         .bind(limit)
@@ -320,8 +312,7 @@ pub async fn renew(store: &Store, items: &[BatchItem], until: Timestamp) -> Resu
             "update bulk_item set run_at = $4
              where bucket = $1 and item_id = $2 and lease_epoch = $3 and status = 'running'",
         )
-        .bind(item.org.bucket())
-        .bind(item.id.as_str())
+        .bind_key(&item.org, item.id.as_str())
         .bind(item.lease_epoch)
         .bind(until.to_string())
         .execute(&mut *tx)
@@ -338,8 +329,7 @@ pub async fn set_envelope(
     envelope: &EnvelopeId,
 ) -> Result<(), StoreError> {
     sqlx::query("update bulk_item set envelope_id = $3 where bucket = $1 and item_id = $2")
-        .bind(item.org.bucket())
-        .bind(item.id.as_str())
+        .bind_key(&item.org, item.id.as_str())
         .bind(envelope.as_str())
         .run(tx)
         .await
@@ -354,8 +344,7 @@ pub async fn holds(tx: &mut WriteTransaction, item: &BatchItem) -> Result<bool, 
         tx.dialect.for_update()
     );
     sqlx::query(AssertSqlSafe(text))
-        .bind(item.org.bucket())
-        .bind(item.id.as_str())
+        .bind_key(&item.org, item.id.as_str())
         .bind(item.lease_epoch)
         .finds_row(tx)
         .await
@@ -385,8 +374,7 @@ pub async fn settle(
              run_at = coalesce($7, run_at), attempts = attempts + $8
          where bucket = $1 and item_id = $2 and lease_epoch = $3 and status = 'running'",
     )
-    .bind(item.org.bucket())
-    .bind(item.id.as_str())
+    .bind_key(&item.org, item.id.as_str())
     .bind(item.lease_epoch)
     .bind(status.as_str())
     .bind(error.map(String::as_str))
@@ -412,8 +400,7 @@ pub async fn move_items(
         "update bulk_item set status = $4, error = $5, run_at = $6, attempts = 0
          where bucket = $1 and batch_id = $2 and status = $3",
     )
-    .bind(batch.org.bucket())
-    .bind(batch.id.as_str())
+    .bind_key(&batch.org, batch.id.as_str())
     .bind(from.as_str())
     .bind(to.as_str())
     .bind(error)
@@ -434,8 +421,7 @@ pub async fn next_due(
         "select min(run_at) as run_at, min(item_id) as item_id from bulk_item
          where bucket = $1 and batch_id = $2 and status in ('pending', 'running')",
     )
-    .bind(batch.org.bucket())
-    .bind(batch.id.as_str())
+    .bind_key(&batch.org, batch.id.as_str())
     .fetch_one(connection)
     .await?;
 
@@ -458,8 +444,7 @@ pub async fn abandoned(
              and bulk_item.status = 'cancelled' and envelope.status = 'preparing'
          limit $3",
     )
-    .bind(org.bucket())
-    .bind(batch.as_str())
+    .bind_key(org, batch.as_str())
     .bind(limit)
     .fetch_all(connection)
     .await?;

@@ -3,7 +3,7 @@
 use crate::SqlConnection;
 use sqlx::Row as _;
 
-use super::row::{json_text, query_rows, table_row};
+use super::row::{json_text, query_rows, row_by_id, table_row};
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -26,8 +26,7 @@ pub async fn insert(
              config, requested_by, requested_at, expires_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     )
-    .bind(change.org.bucket())
-    .bind(change.id.as_str())
+    .bind_key(&change.org, change.id.as_str())
     .bind(change.org.as_str())
     .bind(instance)
     .bind(change.state.as_str())
@@ -46,14 +45,7 @@ pub async fn get(
     org: &OrgId,
     id: &ChangeId,
 ) -> Result<Option<ComponentChange>, StoreError> {
-    query_rows(
-        "select {columns} from component_change where bucket = $1 and org_id = $2 and change_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(id.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, id.as_str()).await
 }
 
 /// Lists the organization's change requests, newest first: those before `before`, if it is given.
@@ -68,8 +60,7 @@ pub async fn list(
          where bucket = $1 and org_id = $2 and ($3 = '' or change_id < $3)
          order by change_id desc limit $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(before.map_or("", ChangeId::as_str))
     .bind(limit)
     .fetch_all(connection)
@@ -88,8 +79,7 @@ pub async fn open(
          where bucket = $1 and org_id = $2 and state = 'open' and expires_at > $3
          order by change_id desc",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(now.to_string())
     .fetch_all(connection)
     .await
@@ -106,8 +96,7 @@ pub async fn count_open(
         "select count(*) as open from component_change
          where bucket = $1 and org_id = $2 and state = 'open' and expires_at > $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(now.to_string())
     .fetch_one(connection)
     .await?;
@@ -136,8 +125,7 @@ pub async fn set_content(
         "update component_change set content = $4
          where bucket = $1 and org_id = $2 and change_id = $3 and state = 'open'",
     )
-    .bind(change.org.bucket())
-    .bind(change.org.as_str())
+    .bind_org(&change.org)
     .bind(change.id.as_str())
     .bind(json_text(&change.content))
     .run(tx)
@@ -163,8 +151,7 @@ pub async fn close(
          set state = $4, closed_by = $5, closed_at = $6, activation_id = $7, config = null
          where bucket = $1 and org_id = $2 and change_id = $3 and state = 'open'",
     )
-    .bind(change.org.bucket())
-    .bind(change.org.as_str())
+    .bind_org(&change.org)
     .bind(change.id.as_str())
     .bind(state.as_str())
     .bind(by)
@@ -214,8 +201,7 @@ pub async fn void_approvals(
          where bucket = $1 and org_id = $2 and change_id = $3 and verdict = 'approve'
              and void_reason is null",
     )
-    .bind(change.org.bucket())
-    .bind(change.org.as_str())
+    .bind_org(&change.org)
     .bind(change.id.as_str())
     .bind(why.as_str())
     .run(tx)
@@ -236,8 +222,7 @@ pub async fn void_approvals_of_token(
                  select change_id from component_change
                  where bucket = $1 and org_id = $2 and state = 'open')",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(token.as_str())
     .bind(VoidReason::Revoked.as_str())
     .run(tx)
@@ -258,8 +243,7 @@ pub async fn void_approvals_of(
                  select change_id from component_change
                  where bucket = $1 and org_id = $2 and state = 'open')",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(actor)
     .bind(VoidReason::Revoked.as_str())
     .run(tx)
@@ -276,8 +260,7 @@ pub async fn reviews(
         "select {columns} from component_review
          where bucket = $1 and org_id = $2 and change_id = $3 order by review_id",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .fetch_all(connection)
     .await

@@ -257,8 +257,7 @@ pub async fn activated(
              a.activation_id desc
          limit 1",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(slot.as_str())
     .bind(&identity.sha256)
     .bind(&identity.name)

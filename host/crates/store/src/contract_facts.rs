@@ -4,7 +4,7 @@ use crate::SqlConnection;
 use serde_json::json;
 use sqlx::AssertSqlSafe;
 
-use super::row::{RowColumns, json_text, numbered, query_rows, table_row};
+use super::row::{RowColumns, json_text, numbered, query_rows, row_by_id, table_row};
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -76,8 +76,7 @@ pub async fn insert(
              inputs = excluded.inputs, digest = excluded.digest, facts = excluded.facts,
              created_at = excluded.created_at",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(envelope.org.as_str())
     .bind(&sheet.fact_map.fact_map_id)
     .bind(i64::from(sheet.fact_map.version))
@@ -99,8 +98,7 @@ pub async fn insert(
 /// Removes the facts of an envelope, and the keys that it is found by.
 pub async fn delete(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<(), StoreError> {
     sqlx::query("delete from contract_facts where bucket = $1 and envelope_id = $2")
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
+        .bind_key(&envelope.org, envelope.id.as_str())
         .run(tx)
         .await?;
 
@@ -109,8 +107,7 @@ pub async fn delete(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<()
 
 async fn delete_keys(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<(), StoreError> {
     sqlx::query("delete from contract_fact_key where bucket = $1 and envelope_id = $2")
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
+        .bind_key(&envelope.org, envelope.id.as_str())
         .run(tx)
         .await
 }
@@ -128,8 +125,7 @@ async fn replace_keys(
             "insert into contract_fact_key (bucket, org_id, key_name, key_value, envelope_id)
              values ($1, $2, $3, $4, $5)",
         )
-        .bind(envelope.org.bucket())
-        .bind(envelope.org.as_str())
+        .bind_org(&envelope.org)
         .bind(name)
         .bind(value)
         .bind(envelope.id.as_str())
@@ -163,15 +159,7 @@ pub async fn of_envelope(
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Option<ContractFacts>, StoreError> {
-    query_rows(
-        "select {columns} from contract_facts
-         where bucket = $1 and org_id = $2 and envelope_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(envelope.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, envelope.as_str()).await
 }
 
 /// Returns facts of an organization's contracts in the order of the envelopes' ids, after one of them.
@@ -186,8 +174,7 @@ pub async fn list(
          where bucket = $1 and org_id = $2 and envelope_id > $3
          order by envelope_id limit $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     // Before all ids.
     .bind(after.map_or("", EnvelopeId::as_str))
     .bind(limit)
@@ -215,8 +202,7 @@ pub async fn by_key(
         numbered(4, values.len())
     );
     let mut query = sqlx::query(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(key_name);
     for value in values {
         query = query.bind(value);

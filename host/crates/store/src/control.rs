@@ -85,8 +85,7 @@ pub async fn of_envelope(
 ) -> Result<ControlRecord, StoreError> {
     let record =
         query_rows("select {columns} from control_record where bucket = $1 and envelope_id = $2")
-            .bind(envelope.org.bucket())
-            .bind(envelope.id.as_str())
+            .bind_key(&envelope.org, envelope.id.as_str())
             .fetch_optional(connection)
             .await?;
 
@@ -245,8 +244,7 @@ pub async fn put(
              pledgee_id = excluded.pledgee_id
          where control_record.epoch = $10",
     )
-    .bind(next.org.bucket())
-    .bind(next.envelope.as_str())
+    .bind_key(&next.org, next.envelope.as_str())
     .bind(next.org.as_str())
     .bind(next.controller.as_str())
     .bind(next.named.as_ref().map(OrgId::as_str))
@@ -292,8 +290,7 @@ pub async fn insert_pledge(tx: &mut WriteTransaction, pledge: &Pledge) -> Result
              terms, created_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8)",
     )
-    .bind(pledge.org.bucket())
-    .bind(pledge.id.as_str())
+    .bind_key(&pledge.org, pledge.id.as_str())
     .bind(pledge.envelope.as_str())
     .bind(pledge.org.as_str())
     .bind(pledge.pledgor.as_str())
@@ -340,8 +337,7 @@ pub async fn end_pledge(
         "update control_pledge set released_at = $3
          where bucket = $1 and pledge_id = $2 and released_at is null",
     )
-    .bind(pledge.org.bucket())
-    .bind(pledge.id.as_str())
+    .bind_key(&pledge.org, pledge.id.as_str())
     .bind(at.to_string())
     .run_guarded(tx)
     .await
@@ -357,8 +353,7 @@ pub async fn insert_release(
              form, requested_by, requested_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
-    .bind(request.org.bucket())
-    .bind(request.id.as_str())
+    .bind_key(&request.org, request.id.as_str())
     .bind(request.envelope.as_str())
     .bind(request.org.as_str())
     .bind(request.controller.as_str())
@@ -417,8 +412,7 @@ pub async fn settle_release(
              answered_at = coalesce($6, answered_at), reason = coalesce($7, reason)
          where bucket = $1 and release_id = $2 and state = $3",
     )
-    .bind(request.org.bucket())
-    .bind(request.id.as_str())
+    .bind_key(&request.org, request.id.as_str())
     .bind(request.state.as_str())
     .bind(state.as_str())
     .bind(answer.map(|answer| answer.by.as_str()))
@@ -440,8 +434,7 @@ pub async fn insert_decision(
              component, at, controller_id)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
-    .bind(org.bucket())
-    .bind(made.id.as_str())
+    .bind_key(org, made.id.as_str())
     .bind(org.as_str())
     .bind(made.envelope.as_str())
     .bind(&made.act)
@@ -479,8 +472,7 @@ pub async fn decisions_of(
         "select {columns} from control_decision where bucket = $1 and org_id = $2 and envelope_id = $3
          order by decision_id",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(envelope.as_str())
     .fetch_all(connection)
     .await

@@ -31,8 +31,7 @@ pub async fn insert(tx: &mut WriteTransaction, stored: &StoredStatement) -> Resu
              controlled_since)
          values ($1, $2, $3, $4, $5, $6, $7)",
     )
-    .bind(stored.org.bucket())
-    .bind(stored.id.as_str())
+    .bind_key(&stored.org, stored.id.as_str())
     .bind(stored.envelope.as_str())
     .bind(stored.org.as_str())
     .bind(stored.party.as_str())

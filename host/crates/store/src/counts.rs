@@ -129,9 +129,7 @@ pub async fn envelopes(
     status: Option<EnvelopeStatus>,
 ) -> Result<i64, StoreError> {
     let text = format!("select {}", total_column(status));
-    let mut query = sqlx::query(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str());
+    let mut query = sqlx::query(AssertSqlSafe(text)).bind_org(org);
     if let Some(status) = status {
         query = query.bind(status.as_str());
     }
@@ -149,8 +147,7 @@ pub async fn by_status(
         "select status, cast(sum(envelopes) as bigint) as total from envelope_count
          where bucket = $1 and org_id = $2 group by status",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .fetch_all(connection)
     .await?;
 
@@ -211,8 +208,7 @@ async fn differences(
          ) as both_numbers
          group by status having sum(kept) <> sum(counted) order by status",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .fetch_all(connection)
     .await
 }

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use crate::SqlConnection;
 use sqlx::AssertSqlSafe;
 
+use super::dialect::SqlDialect;
 use super::page::PagedQuery;
-use super::row::{RowColumns, json_text, query_locked, query_rows, table_row};
+use super::row::{RowColumns, json_text, locked_by_id, query_rows, row_by_id, table_row};
 use super::search::escaped;
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
@@ -63,8 +64,7 @@ pub async fn upsert_by_email(
          on conflict (bucket, org_id, email) do update set name = $5, updated_at = $6
          returning customer_id",
     )
-    .bind(org.bucket())
-    .bind(new.as_str())
+    .bind_key(org, new.as_str())
     .bind(org.as_str())
     // The unique index compares letters exactly, so an address has one spelling here.
     .bind(email.trim().to_lowercase())
@@ -88,14 +88,7 @@ pub async fn get(
     org: &OrgId,
     id: &CustomerId,
 ) -> Result<Option<CustomerRow>, StoreError> {
-    query_rows(
-        "select {columns} from customer where bucket = $1 and org_id = $2 and customer_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(id.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, id.as_str()).await
 }
 
 pub async fn by_email(
@@ -104,8 +97,7 @@ pub async fn by_email(
     email: &str,
 ) -> Result<Option<CustomerRow>, StoreError> {
     query_rows("select {columns} from customer where bucket = $1 and org_id = $2 and email = $3")
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(email.trim().to_lowercase())
         .fetch_optional(connection)
         .await
@@ -128,9 +120,7 @@ pub async fn by_ids(
              where bucket = $1 and org_id = $2 and erased_at is null and customer_id in ({})",
             names.join(", ")
         );
-        let mut query = query_rows::<CustomerRow>(AssertSqlSafe(text))
-            .bind(org.bucket())
-            .bind(org.as_str());
+        let mut query = query_rows::<CustomerRow>(AssertSqlSafe(text)).bind_org(org);
         for id in some {
             query = query.bind(id.as_str());
         }
@@ -153,8 +143,7 @@ pub async fn insert(
         "insert into customer (bucket, customer_id, org_id, email, name, details, created_at, updated_at)
          values ($1, $2, $3, $4, $5, $6, $7, $7)",
     )
-    .bind(org.bucket())
-    .bind(customer.id.as_str())
+    .bind_key(org, customer.id.as_str())
     .bind(org.as_str())
     // Nulls are never equal in a unique index: any number of customers has no address.
     .bind(customer.email.as_deref())
@@ -175,8 +164,7 @@ pub async fn update(
         "update customer set email = $3, name = $4, details = $5, updated_at = $6
          where bucket = $1 and customer_id = $2",
     )
-    .bind(org.bucket())
-    .bind(customer.id.as_str())
+    .bind_key(org, customer.id.as_str())
     .bind(customer.email.as_deref())
     .bind(&customer.name)
     .bind(json_text(&customer.details))
@@ -191,15 +179,7 @@ pub async fn lock(
     org: &OrgId,
     id: &CustomerId,
 ) -> Result<Option<CustomerRow>, StoreError> {
-    query_locked(
-        tx,
-        "select {columns} from customer where bucket = $1 and org_id = $2 and customer_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(id.as_str())
-    .fetch_optional(tx)
-    .await
+    locked_by_id(tx, org, id.as_str()).await
 }
 
 /// Returns a page of customers, newest first, and the total number.
@@ -223,6 +203,7 @@ pub async fn list(
 /// finds its customer. With `after`, only older ones than that.
 pub async fn search(
     connection: &mut SqlConnection,
+    dialect: SqlDialect,
     org: &OrgId,
     text: Option<&str>,
     after: Option<&CustomerId>,
@@ -237,22 +218,18 @@ pub async fn search(
     }
 
     if let Some(text) = text {
-        let (id, part) = (values.len() + 4, values.len() + 5);
-        // `lower` on both sides: `like` ignores case on SQLite, and does not on PostgreSQL.
-        conditions += &format!(
-            " and (customer_id = ${id} or lower(name) like lower(${part}) escape '!'
-                 or lower(email) like lower(${part}) escape '!')"
-        );
-        values.extend([text.to_owned(), format!("%{}%", escaped(text))]);
+        let (id, part) = (values.len() + 4, format!("${}", values.len() + 5));
+        let pattern = format!("%{}%", escaped(text));
+        let is_like = |column| dialect.is_like(column, &part, &pattern);
+        let (name, email) = (is_like("name"), is_like("email"));
+        conditions += &format!(" and (customer_id = ${id} or {name} or {email})");
+        values.extend([text.to_owned(), pattern]);
     }
 
     let text = format!(
         "select {{columns}} from customer where {conditions} order by customer_id desc limit $3"
     );
-    let mut query = query_rows(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
-        .bind(limit);
+    let mut query = query_rows(AssertSqlSafe(text)).bind_org(org).bind(limit);
     for value in values {
         query = query.bind(value);
     }

@@ -218,8 +218,7 @@ pub(super) async fn digest(
         "select {columns} from {name} where bucket = $1 and {condition} and digests is null"
     );
     let rows = sqlx::query(AssertSqlSafe(text))
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
+        .bind_key(&envelope.org, envelope.id.as_str())
         .fetch_all(&mut **tx)
         .await?;
 

@@ -124,8 +124,7 @@ pub async fn last_moves(
             "d.bucket = $6 and d.org_id = $7",
             limit,
         )
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .fetch_all(connection)
         .await
 }
@@ -140,8 +139,7 @@ pub async fn moves_of(
         "select {columns} from lifecycle_decision
          where bucket = $1 and envelope_id = $2 and org_id = $3 order by decision_id",
     )
-    .bind(org.bucket())
-    .bind(envelope.as_str())
+    .bind_key(org, envelope.as_str())
     .bind(org.as_str())
     .fetch_all(connection)
     .await
@@ -174,8 +172,7 @@ pub async fn last_evaluations(
             "d.bucket = $6 and d.org_id = $7",
             limit,
         )
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .fetch_all(connection)
         .await
 }
@@ -190,8 +187,7 @@ pub async fn evaluation_of(
         "select {columns} from evaluation
          where bucket = $1 and envelope_id = $2 and org_id = $3",
     )
-    .bind(org.bucket())
-    .bind(envelope.as_str())
+    .bind_key(org, envelope.as_str())
     .bind(org.as_str())
     .fetch_optional(connection)
     .await
@@ -234,8 +230,7 @@ pub async fn insert_placement(
              answer, component, at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
-    .bind(org.bucket())
-    .bind(made.id.as_str())
+    .bind_key(org, made.id.as_str())
     .bind(org.as_str())
     .bind(template.id.as_str())
     .bind(made.document.as_ref().or(stored))
@@ -250,8 +245,7 @@ pub async fn insert_placement(
     sqlx::query(
         "update template set placed_by = $4 where bucket = $1 and org_id = $2 and template_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(template.id.as_str())
     .bind(json_text(&made.component))
     .run(tx)
@@ -270,8 +264,7 @@ pub async fn placements_of(
          where bucket = $1 and template_id = $2 and org_id = $3
          order by decision_id desc limit $4",
     )
-    .bind(org.bucket())
-    .bind(template.as_str())
+    .bind_key(org, template.as_str())
     .bind(org.as_str())
     .bind(limit)
     .fetch_all(connection)
@@ -297,8 +290,7 @@ pub async fn placed_by(
     let row = sqlx::query(
         "select placed_by from template where bucket = $1 and org_id = $2 and template_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(template.as_str())
     .fetch_optional(connection)
     .await?;

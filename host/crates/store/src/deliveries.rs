@@ -139,8 +139,7 @@ async fn active_endpoints(
         "select endpoint_id, events from webhook_endpoint
          where bucket = $1 and org_id = $2 and is_active = 1",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .fetch_all(connection)
     .await?;
 
@@ -181,8 +180,7 @@ async fn latest_event(
     let row = sqlx::query(
         "select max(created_at) as latest from event where bucket = $1 and envelope_id = $2",
     )
-    .bind(org.bucket())
-    .bind(envelope.as_str())
+    .bind_key(org, envelope.as_str())
     .fetch_one(connection)
     .await?;
     let latest: Option<String> = row.try_get("latest")?;
@@ -236,8 +234,7 @@ pub async fn insert_attempt(
              response_body, error, duration_ms)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
-    .bind(delivery.org.bucket())
-    .bind(delivery.id.as_str())
+    .bind_key(&delivery.org, delivery.id.as_str())
     .bind(attempt.number)
     .bind(delivery.org.as_str())
     .bind(attempt.at.to_string())
@@ -263,8 +260,7 @@ pub async fn get(
              and webhook_delivery.delivery_id = $3"
     );
     query_rows(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(id.as_str())
         .fetch_optional(connection)
         .await
@@ -321,8 +317,7 @@ pub async fn counts_between(
              and delivery_id >= $3 and delivery_id < $4
          group by status",
     )
-    .bind(org.bucket())
-    .bind(endpoint.as_str())
+    .bind_key(org, endpoint.as_str())
     .bind(DeliveryId::first_at(from).as_str())
     .bind(DeliveryId::first_at(until).as_str())
     .fetch_all(connection)
@@ -352,8 +347,7 @@ pub async fn attempts(
         "select {columns} from webhook_attempt where bucket = $1 and delivery_id = $2
          order by attempt",
     )
-    .bind(org.bucket())
-    .bind(id.as_str())
+    .bind_key(org, id.as_str())
     .fetch_all(connection)
     .await
 }
@@ -365,8 +359,7 @@ pub async fn body(
     event: &EventId,
 ) -> Result<Option<String>, StoreError> {
     let row = sqlx::query("select body from event where bucket = $1 and event_id = $2")
-        .bind(org.bucket())
-        .bind(event.as_str())
+        .bind_key(org, event.as_str())
         .fetch_optional(connection)
         .await?;
     // Pruning empties the body and keeps the row, because deliveries and the feed name the event.
@@ -385,8 +378,7 @@ pub async fn give_up(
         "update webhook_delivery set status = 'failed', due_at = null, updated_at = $3
          where bucket = $1 and endpoint_id = $2 and status = 'pending'",
     )
-    .bind(endpoint.org.bucket())
-    .bind(endpoint.id.as_str())
+    .bind_key(&endpoint.org, endpoint.id.as_str())
     .bind(now.to_string())
     .run(tx)
     .await
@@ -438,8 +430,7 @@ pub async fn next(
          where d.bucket = $1 and d.endpoint_id = $2 and d.status = 'pending'
          order by d.due_at, d.delivery_id limit $3",
     )
-    .bind(wanted.org.bucket())
-    .bind(wanted.endpoint.as_str())
+    .bind_key(&wanted.org, wanted.endpoint.as_str())
     .bind(limit)
     .fetch_rows(connection)
     .await?

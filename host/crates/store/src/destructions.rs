@@ -1,6 +1,6 @@
 //! Requests to destroy records, and records that are destroyed.
 
-use super::row::{json_text, query_locked, query_rows, table_row};
+use super::row::{json_text, locked_by_id, query_rows, row_by_id, table_row};
 use super::statement::RunStatement as _;
 use super::{SqlConnection, StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -20,8 +20,7 @@ pub async fn insert(
         "insert into destruction (bucket, destruction_id, org_id, reason, certificate_recipient, requested)
          values ($1, $2, $3, $4, $5, $6)",
     )
-    .bind(new.org.bucket())
-    .bind(new.id.as_str())
+    .bind_key(&new.org, new.id.as_str())
     .bind(new.org.as_str())
     .bind(&new.reason)
     .bind(new.certificate_recipient.as_deref())
@@ -34,8 +33,7 @@ pub async fn insert(
             "insert into destruction_record (bucket, destruction_id, envelope_id, org_id, controller_id)
              values ($1, $2, $3, $4, $5)",
         )
-        .bind(record.org.bucket())
-        .bind(record.destruction.as_str())
+        .bind_key(&record.org, record.destruction.as_str())
         .bind(record.envelope.as_str())
         .bind(record.org.as_str())
         .bind(record.controller.as_str())
@@ -51,15 +49,7 @@ pub async fn get(
     org: &OrgId,
     id: &DestructionId,
 ) -> Result<Option<Destruction>, StoreError> {
-    query_rows(
-        "select {columns} from destruction
-         where bucket = $1 and org_id = $2 and destruction_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(id.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, id.as_str()).await
 }
 
 /// Returns a request of an organization with its row locked until the transaction ends.
@@ -68,16 +58,7 @@ pub async fn lock(
     org: &OrgId,
     id: &DestructionId,
 ) -> Result<Option<Destruction>, StoreError> {
-    query_locked(
-        tx,
-        "select {columns} from destruction
-         where bucket = $1 and org_id = $2 and destruction_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(id.as_str())
-    .fetch_optional(tx)
-    .await
+    locked_by_id(tx, org, id.as_str()).await
 }
 
 /// Lists the requests of an organization, newest first.
@@ -92,8 +73,7 @@ pub async fn list(
          where bucket = $1 and org_id = $2 and destruction_id < $3
          order by destruction_id desc limit $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     // Behind every id.
     .bind(after.map_or("e", DestructionId::as_str))
     .bind(limit)
@@ -110,8 +90,7 @@ pub async fn update(tx: &mut WriteTransaction, request: &Destruction) -> Result<
         "update destruction set authorized = $3, carried_out = $4, withdrawn = $5
          where bucket = $1 and destruction_id = $2 and carried_out is null and withdrawn is null",
     )
-    .bind(request.org.bucket())
-    .bind(request.id.as_str())
+    .bind_key(&request.org, request.id.as_str())
     .bind(request.authorized.as_ref().map(json_text))
     .bind(request.carried_out.as_ref().map(json_text))
     .bind(request.withdrawn.as_ref().map(json_text))
@@ -139,8 +118,7 @@ pub async fn records(
          ) as found order by envelope_id"
     );
     query_rows(sqlx::AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(id.as_str())
         .fetch_all(connection)
         .await
@@ -157,8 +135,7 @@ pub async fn record(
          ) as found"
     );
     query_rows(sqlx::AssertSqlSafe(text))
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
+        .bind_key(&envelope.org, envelope.id.as_str())
         .bind(id.as_str())
         .fetch_optional(connection)
         .await
@@ -216,8 +193,7 @@ pub async fn consent(
         "update destruction_record set consented = $4
          where bucket = $1 and destruction_id = $2 and envelope_id = $3",
     )
-    .bind(record.org.bucket())
-    .bind(record.destruction.as_str())
+    .bind_key(&record.org, record.destruction.as_str())
     .bind(record.envelope.as_str())
     .bind(record.consented.as_ref().map(json_text))
     .run_guarded(tx)
@@ -252,8 +228,7 @@ pub async fn insert_destroyed(
         "insert into destroyed_record (bucket, envelope_id, org_id, certificate, begun_at)
          values ($1, $2, $3, $4, $5)",
     )
-    .bind(record.org.bucket())
-    .bind(record.envelope.as_str())
+    .bind_key(&record.org, record.envelope.as_str())
     .bind(record.org.as_str())
     .bind(&record.certificate)
     .bind(record.begun_at.to_string())
@@ -267,15 +242,7 @@ pub async fn destroyed(
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Option<DestroyedRecord>, StoreError> {
-    query_rows(
-        "select {columns} from destroyed_record
-         where bucket = $1 and org_id = $2 and envelope_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(envelope.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, envelope.as_str()).await
 }
 
 /// Notes that nothing of a record is left.
@@ -288,8 +255,7 @@ pub async fn finish(
         "update destroyed_record set destroyed_at = $3
          where bucket = $1 and envelope_id = $2 and destroyed_at is null",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(now.to_string())
     .run_guarded(tx)
     .await

@@ -154,6 +154,29 @@ impl SqlDialect {
         script
     }
 
+    /// Returns the condition that a text is like the pattern in `parameter`, in any case, of ASCII letters only on SQLite.
+    /// The pattern has `!` before characters that stand for themselves.
+    pub(super) fn is_like(self, column: &str, parameter: &str, pattern: &str) -> String {
+        match self {
+            // Its `like` ignores the case, and `lower` on both sides takes twice the time.
+            Self::Sqlite => format!("{column} like {parameter} escape '!'"),
+            // Lower case by the rules of a language takes most of the time of a search, and only matters beyond ASCII.
+            Self::Postgres if pattern.is_ascii() => format!(
+                "lower({column} collate \"C\") like lower({parameter} collate \"C\") escape '!'"
+            ),
+            Self::Postgres => format!("lower({column}) like lower({parameter}) escape '!'"),
+        }
+    }
+
+    /// Returns the condition that a column has one of the values of a query with few rows, each of which is looked up.
+    pub(super) fn is_one_of(self, column: &str, query: &str) -> String {
+        match self {
+            Self::Sqlite => format!("{column} in ({query})"),
+            // With `in`, the planner may join, and read every row that has the other conditions.
+            Self::Postgres => format!("{column} = any(array({query}))"),
+        }
+    }
+
     /// Returns a member of a member of the JSON in `column`, as JSON text. The names are constants or have
     /// letters, digits, dots, dashes and underscores only.
     pub(super) fn json_member(self, column: &str, outer: &str, inner: &str) -> String {

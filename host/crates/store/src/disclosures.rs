@@ -78,8 +78,7 @@ pub async fn keep(
          values ($1, $2, $3, $4, $5, $6, $7)
          on conflict (bucket, org_id, sha256) do nothing",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(&text.sha256)
     .bind(&text.version)
     .bind(&text.locale)
@@ -98,8 +97,7 @@ pub async fn body(
     let row = sqlx::query(
         "select body from disclosure where bucket = $1 and org_id = $2 and sha256 = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(sha256)
     .fetch_optional(connection)
     .await?;
@@ -121,8 +119,7 @@ pub async fn delivered(
          values ($1, $2, $3, $4, $5, $6, $7)
          on conflict (bucket, org_id, submitter_id, person, kind, item) do nothing",
     )
-    .bind(reader.org.bucket())
-    .bind(reader.org.as_str())
+    .bind_org(reader.org)
     .bind(reader.submitter)
     .bind(reader.person)
     .bind(kind)
@@ -143,8 +140,7 @@ pub async fn deliveries(
          where bucket = $1 and org_id = $2 and submitter_id = $3 and person = $4
          order by at, kind, item",
     )
-    .bind(reader.org.bucket())
-    .bind(reader.org.as_str())
+    .bind_org(reader.org)
     .bind(reader.submitter)
     .bind(reader.person)
     .fetch_all(connection)

@@ -89,8 +89,7 @@ pub async fn have_met(
         "select reference from control_conflict
          where bucket = $1 and envelope_id = $2 and other_id = $3",
     )
-    .bind(record.org.bucket())
-    .bind(record.envelope.as_str())
+    .bind_key(&record.org, record.envelope.as_str())
     .bind(claim.as_str())
     .finds_row(connection)
     .await

@@ -98,8 +98,7 @@ pub async fn expire(
          where bucket = $1 and org_id = $2 and envelope_id = $3 and file = $5
              and expires_at > $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(envelope.as_str())
     .bind(now.to_string())
     .bind(file.as_str())
@@ -121,8 +120,7 @@ pub async fn in_use(
          where bucket = $1 and org_id = $2 and envelope_id = $3 and file = $4 and used_at > $5
          limit 1",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.org.as_str())
+    .bind_org(&envelope.org)
     .bind(envelope.id.as_str())
     .bind(file.as_str())
     .bind(since.to_string())

@@ -51,8 +51,7 @@ pub async fn put(
              signer_id = $5, submitter_id = $6, field = $7, kind = $8, token_hash = $9, expires_at = $10,
              drawn_at = null",
     )
-    .bind(handover.org.bucket())
-    .bind(handover.envelope.as_str())
+    .bind_key(&handover.org, handover.envelope.as_str())
     .bind(handover.position)
     .bind(handover.org.as_str())
     .bind(handover.signer.as_str())
@@ -89,8 +88,7 @@ pub async fn of_signer(
         "select {columns} from drawing_handover
          where bucket = $1 and org_id = $2 and envelope_id = $3 and position = $4 and signer_id = $5",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.org.as_str())
+    .bind_org(&envelope.org)
     .bind(envelope.id.as_str())
     .bind(signer.position)
     .bind(signer.id.as_str())
@@ -110,8 +108,7 @@ pub async fn take(
         "update drawing_handover set drawn_at = $4
          where bucket = $1 and org_id = $2 and token_hash = $3 and drawn_at is null and expires_at > $4",
     )
-    .bind(handover.org.bucket())
-    .bind(handover.org.as_str())
+    .bind_org(&handover.org)
     .bind(token.hash().as_str())
     .bind(now.to_string())
     .changes_row(tx)

@@ -7,7 +7,8 @@ use sqlx::{AssertSqlSafe, Row as _};
 
 use super::page::PagedQuery;
 use super::row::{
-    RowColumns, TableRow, columns_of, file_json, json_text, query_locked, query_rows, table_row,
+    RowColumns, TableRow, columns_of, file_json, json_text, locked_by_id, query_rows, row_by_id,
+    table_row,
 };
 use super::search::FoundEnvelope;
 use super::statement::RunStatement as _;
@@ -42,8 +43,7 @@ pub async fn insert(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<()
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
              $20, $17, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33)",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(envelope.org.as_str())
     .bind(envelope.customer.as_str())
     .bind(&envelope.name)
@@ -111,14 +111,7 @@ pub async fn get_with_destroyed(
     org: &OrgId,
     id: &EnvelopeId,
 ) -> Result<Option<Envelope>, StoreError> {
-    query_rows(
-        "select {columns} from envelope where bucket = $1 and org_id = $2 and envelope_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(id.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, id.as_str()).await
 }
 
 /// Result of reading an envelope with a cached API key.
@@ -148,8 +141,7 @@ pub async fn get_for_key(
     let row = sqlx::query(AssertSqlSafe(TEXT.as_str()))
         .bind(key.id.as_str())
         .bind(key.revision)
-        .bind(key.org.bucket())
-        .bind(key.org.as_str())
+        .bind_org(&key.org)
         .bind(id.as_str())
         .fetch_optional(connection)
         .await?;
@@ -185,15 +177,7 @@ pub async fn lock_with_destroyed(
     org: &OrgId,
     id: &EnvelopeId,
 ) -> Result<Option<Envelope>, StoreError> {
-    query_locked(
-        tx,
-        "select {columns} from envelope where bucket = $1 and org_id = $2 and envelope_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(id.as_str())
-    .fetch_optional(tx)
-    .await
+    locked_by_id(tx, org, id.as_str()).await
 }
 
 /// Returns the envelope of a provider's submission. A callback names neither organization nor
@@ -303,8 +287,7 @@ pub async fn set_status(
              signed_at = case when $4 = 'completed' then $5 else signed_at end
          where bucket = $1 and envelope_id = $2 and status = $3",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(envelope.status.as_str())
     .bind(status.as_str())
     .bind(now.to_string())
@@ -326,8 +309,7 @@ pub async fn set_destruction(
         "update envelope set destruction = $4, updated_at = $5
          where bucket = $1 and envelope_id = $2 and coalesce(destruction, '') = $3",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(before)
     .bind(progress.as_str())
     .bind(now.to_string())
@@ -347,8 +329,7 @@ pub async fn set_payment(
         "update envelope set payment_status = $3, updated_at = $4
          where bucket = $1 and envelope_id = $2",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(payment.as_str())
     .bind(now.to_string())
     .run_guarded(connection)
@@ -371,8 +352,7 @@ pub async fn set_sent(
              message = $15, allow_delegation = $16, subject = $17, may_decline = $18, looked_at = $5
          where bucket = $1 and envelope_id = $2 and status = $3",
     )
-    .bind(sent.org.bucket())
-    .bind(sent.id.as_str())
+    .bind_key(&sent.org, sent.id.as_str())
     .bind(before.as_str())
     .bind(sent.status.as_str())
     .bind(sent.updated_at.to_string())
@@ -404,8 +384,7 @@ pub async fn set_metadata(
         "update envelope set metadata = $3, updated_at = $4
          where bucket = $1 and envelope_id = $2",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(json_text(&envelope.metadata))
     .bind(envelope.updated_at.to_string())
     .run_guarded(connection)
@@ -420,8 +399,7 @@ pub async fn set_draft(connection: &mut SqlConnection, draft: &Envelope) -> Resu
              expires_at = $12, payment_status = $13, updated_at = $14
          where bucket = $1 and envelope_id = $2 and status = $3",
     )
-    .bind(draft.org.bucket())
-    .bind(draft.id.as_str())
+    .bind_key(&draft.org, draft.id.as_str())
     .bind(draft.status.as_str())
     .bind(&draft.name)
     .bind(draft.external_id.as_deref())
@@ -450,8 +428,7 @@ pub async fn set_expiry(
         "update envelope set expires_at = $4, updated_at = $5
          where bucket = $1 and envelope_id = $2 and status = $3",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(envelope.status.as_str())
     .bind(expires_at.to_string())
     .bind(now.to_string())
@@ -470,8 +447,7 @@ pub async fn set_template(
         "update envelope set template_id = $4, updated_at = $5, kba_required = $6
          where bucket = $1 and envelope_id = $2 and status = $3",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(envelope.status.as_str())
     .bind(template.id.as_str())
     .bind(now.to_string())
@@ -493,8 +469,7 @@ pub async fn set_vault_consent(
              vault_in_terms_accepted_by = $5, updated_at = $6
          where bucket = $1 and envelope_id = $2",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(envelope.auto_vault.map(i64::from))
     .bind(terms.map(|terms| terms.accepted_at.to_string()))
     .bind(terms.map(|terms| terms.accepted_by.as_str()))
@@ -517,8 +492,7 @@ pub async fn set_upload(
              existing_signatures = $7
          where bucket = $1 and envelope_id = $2 and status = $3",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(envelope.status.as_str())
     .bind(status.as_str())
     .bind(file_json(Some(upload)))
@@ -554,8 +528,7 @@ pub async fn set_vaulted(
              existing_signatures = $11
          where bucket = $1 and envelope_id = $2 and status = $3 and vault is null",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(envelope.status.as_str())
     .bind(file_json(Some(files.authoritative)))
     // A column of its own: a release clears `vault`, and the hash still identifies the document.
@@ -585,8 +558,7 @@ pub async fn set_certificate(
         "update envelope set certificate = $3, compliance_score = $4, updated_at = $5
          where bucket = $1 and envelope_id = $2 and status = 'vaulted'",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(file_json(Some(certificate)))
     .bind(i64::from(score))
     .bind(now.to_string())
@@ -607,8 +579,7 @@ pub async fn set_vaulted_out(
         "update envelope set status = 'vaulted_out', vault = null, archive = $3, updated_at = $4
          where bucket = $1 and envelope_id = $2 and status = 'vaulted' and archive is null",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(file_json(Some(archive)))
     .bind(now.to_string())
     .run_guarded(tx)

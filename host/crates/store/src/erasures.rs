@@ -1,7 +1,7 @@
 //! Erasure of customers: the requests, and the rows with values of a person that belong to no record.
 
 use super::customers::CustomerRow;
-use super::row::{json_text, query_locked, query_rows, table_row};
+use super::row::{json_text, locked_by_id, row_by_id, table_row};
 use super::search::escaped;
 use super::statement::RunStatement as _;
 use super::{SqlConnection, StoreError, WriteTransaction};
@@ -16,14 +16,7 @@ pub async fn get(
     org: &OrgId,
     customer: &CustomerId,
 ) -> Result<Option<CustomerErasure>, StoreError> {
-    query_rows(
-        "select {columns} from customer_erasure where bucket = $1 and org_id = $2 and customer_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(customer.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, customer.as_str()).await
 }
 
 /// Returns the request to erase a customer with its row locked until the transaction ends.
@@ -32,15 +25,7 @@ pub async fn lock(
     org: &OrgId,
     customer: &CustomerId,
 ) -> Result<Option<CustomerErasure>, StoreError> {
-    query_locked(
-        tx,
-        "select {columns} from customer_erasure where bucket = $1 and org_id = $2 and customer_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(customer.as_str())
-    .fetch_optional(tx)
-    .await
+    locked_by_id(tx, org, customer.as_str()).await
 }
 
 /// Adds a request. A second one for the same customer is a unique violation.
@@ -53,8 +38,7 @@ pub async fn insert(
              erased, remaining)
          values ($1, $2, $3, $4, $5, $6, $7, $8)",
     )
-    .bind(erasure.org.bucket())
-    .bind(erasure.customer.as_str())
+    .bind_key(&erasure.org, erasure.customer.as_str())
     .bind(erasure.org.as_str())
     .bind(&erasure.requested_by)
     .bind(erasure.requested_as.as_ref().map(json_text))
@@ -76,8 +60,7 @@ pub async fn update(
              approved_at = $7, erased = $8, remaining = $9
          where bucket = $1 and customer_id = $2",
     )
-    .bind(erasure.org.bucket())
-    .bind(erasure.customer.as_str())
+    .bind_key(&erasure.org, erasure.customer.as_str())
     .bind(&erasure.requested_by)
     .bind(erasure.requested_as.as_ref().map(json_text))
     .bind(erasure.requested_at.to_string())
@@ -95,8 +78,7 @@ pub async fn remove(
     erasure: &CustomerErasure,
 ) -> Result<(), StoreError> {
     sqlx::query("delete from customer_erasure where bucket = $1 and customer_id = $2")
-        .bind(erasure.org.bucket())
-        .bind(erasure.customer.as_str())
+        .bind_key(&erasure.org, erasure.customer.as_str())
         .run(tx)
         .await
 }
@@ -163,49 +145,41 @@ pub async fn forget(
         "update customer set email = null, name = '', details = '{}', updated_at = $4, erased_at = $4
          where bucket = $1 and org_id = $2 and customer_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(customer.id.as_str())
     .bind(now.to_string())
     .run(tx)
     .await?;
 
-    // A client without an envelope is nothing but the person. The others say which envelope the batch made.
-    sqlx::query(
-        "delete from bulk_item where bucket = $1 and org_id = $2 and customer_id = $3 and envelope_id is null",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(customer.id.as_str())
-    .run(tx)
-    .await?;
-    sqlx::query(
-        "update bulk_item set customer_name = '', email = null, error = null
-         where bucket = $1 and org_id = $2 and customer_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(customer.id.as_str())
-    .run(tx)
-    .await?;
-
+    let id = customer.id.as_str();
     // The id has no wildcards but its underscore, which is escaped.
-    sqlx::query(
-        "delete from request_log where bucket = $1 and org_id = $2 and path like $3 escape '!'",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(format!("%{}%", escaped(customer.id.as_str())))
-    .run(tx)
-    .await?;
-    sqlx::query(
-        "delete from open_link_record where bucket = $1 and org_id = $2 and customer_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(customer.id.as_str())
-    .run(tx)
-    .await?;
+    let in_path = format!("%{}%", escaped(id));
+    for (statement, value) in [
+        // A client without an envelope is nothing but the person. The others say which envelope the batch made.
+        (
+            "delete from bulk_item where bucket = $1 and org_id = $2 and customer_id = $3 and envelope_id is null",
+            id,
+        ),
+        (
+            "update bulk_item set customer_name = '', email = null, error = null
+             where bucket = $1 and org_id = $2 and customer_id = $3",
+            id,
+        ),
+        (
+            "delete from request_log where bucket = $1 and org_id = $2 and path like $3 escape '!'",
+            in_path.as_str(),
+        ),
+        (
+            "delete from open_link_record where bucket = $1 and org_id = $2 and customer_id = $3",
+            id,
+        ),
+    ] {
+        sqlx::query(statement)
+            .bind_org(org)
+            .bind(value)
+            .run(tx)
+            .await?;
+    }
 
     if let Some(email) = &customer.email {
         forget_address(tx, org, email).await?;
@@ -228,8 +202,7 @@ async fn forget_address(
         "delete from kba_billed_person where bucket = $1 and org_id = $2 and email = $3",
     ] {
         sqlx::query(statement)
-            .bind(org.bucket())
-            .bind(org.as_str())
+            .bind_org(org)
             .bind(email)
             .run(tx)
             .await?;
@@ -241,8 +214,7 @@ async fn forget_address(
         "delete from saved_filter where bucket = $1 and org_id = $2
              and (lower(query) like $3 escape '!' or lower(query) like $4 escape '!')",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(format!("%{}%", escaped(email)))
     .bind(format!("%{}%", escaped(&encoded)))
     .run(tx)
@@ -253,8 +225,7 @@ async fn forget_address(
     sqlx::query(
         "delete from job where bucket = $1 and org_id = $2 and kind = $3 and lower(payload) like $4 escape '!'",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(MailContractDate::NAME)
     .bind(format!("%\"to\":{}%", escaped(&to)))
     .run(tx)
@@ -271,8 +242,7 @@ async fn forget_messages(
         "delete from test_message
          where bucket = $1 and org_id = $2 and lower(sent_to) = $3 and envelope_id is null",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(to.to_lowercase())
     .run(tx)
     .await

@@ -21,8 +21,7 @@ pub async fn latest(
     let row = sqlx::query(
         "select max(event_id) as latest from event_place where bucket = $1 and org_id = $2",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .fetch_one(connection)
     .await?;
     let latest: Option<String> = row.try_get("latest")?;
@@ -45,8 +44,7 @@ pub async fn lacks_places(
          )
          limit 1",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(from.as_str())
     .finds_row(connection)
     .await
@@ -79,8 +77,7 @@ pub async fn place(
          )
          order by e.event_id limit $5",
     )
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(from.as_str())
         .bind(now.to_string())
         .bind(limit)
@@ -97,8 +94,7 @@ pub async fn position(
     let row = sqlx::query(
         "select position from event_place where bucket = $1 and org_id = $2 and event_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(event.as_str())
     .fetch_optional(connection)
     .await?;
@@ -114,8 +110,7 @@ pub async fn is_known(
 ) -> Result<bool, StoreError> {
     // The row outlives the body and the place of its event: a lost cursor is another answer than a wrong id.
     sqlx::query("select event_id from event where bucket = $1 and org_id = $2 and event_id = $3")
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(event.as_str())
         .finds_row(connection)
         .await
@@ -136,8 +131,7 @@ pub async fn has_gap(
          )
          limit 1",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(kept.as_str())
     .bind(position)
     .finds_row(connection)
@@ -179,8 +173,7 @@ pub async fn bodies(
          order by p.position {order} limit $4"
     );
     let rows = sqlx::query(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(after)
         .bind(limit)
         .fetch_all(connection)

@@ -3,6 +3,7 @@
 use crate::SqlConnection;
 use sqlx::Row as _;
 
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::event::Event;
 use holdfast_domain::id::{EnvelopeId, OrgId};
@@ -23,8 +24,7 @@ pub async fn bodies(
         "select body from event where bucket = $1 and org_id = $2 and envelope_id = $3
          order by event_id",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(envelope.as_str())
     .fetch_all(connection)
     .await?;

@@ -16,8 +16,7 @@ pub async fn insert(tx: &mut WriteTransaction, map: &FactMap) -> Result<(), Stor
              updated_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8)",
     )
-    .bind(map.org.bucket())
-    .bind(map.id.as_str())
+    .bind_key(&map.org, map.id.as_str())
     .bind(map.org.as_str())
     .bind(i64::from(map.version))
     .bind(json_text(&map.document))
@@ -36,8 +35,7 @@ pub async fn replace(tx: &mut WriteTransaction, map: &FactMap) -> Result<(), Sto
         "update fact_map set version = $3, document = $4, made_by = $5, updated_at = $6
          where bucket = $1 and fact_map_id = $2 and version = $7 and deleted_at is null",
     )
-    .bind(map.org.bucket())
-    .bind(map.id.as_str())
+    .bind_key(&map.org, map.id.as_str())
     .bind(i64::from(map.version))
     .bind(json_text(&map.document))
     .bind(&map.made_by)
@@ -54,8 +52,7 @@ async fn insert_version(tx: &mut WriteTransaction, map: &FactMap) -> Result<(), 
         "insert into fact_map_version (bucket, fact_map_id, version, org_id, document, made_by, made_at)
          values ($1, $2, $3, $4, $5, $6, $7)",
     )
-    .bind(map.org.bucket())
-    .bind(map.id.as_str())
+    .bind_key(&map.org, map.id.as_str())
     .bind(i64::from(map.version))
     .bind(map.org.as_str())
     .bind(json_text(&map.document))
@@ -75,8 +72,7 @@ pub async fn delete(
         "update fact_map set deleted_at = $3
          where bucket = $1 and fact_map_id = $2 and deleted_at is null",
     )
-    .bind(map.org.bucket())
-    .bind(map.id.as_str())
+    .bind_key(&map.org, map.id.as_str())
     .bind(now.to_string())
     .run_guarded(tx)
     .await
@@ -92,8 +88,7 @@ pub async fn get(
         "select {columns} from fact_map
          where bucket = $1 and org_id = $2 and fact_map_id = $3 and deleted_at is null",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .fetch_optional(connection)
     .await
@@ -112,8 +107,7 @@ pub async fn version(
          from fact_map_version
          where bucket = $1 and org_id = $2 and fact_map_id = $3 and version = $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .bind(i64::from(version))
     .fetch_optional(connection)
@@ -134,8 +128,7 @@ pub async fn versions(
          where bucket = $1 and org_id = $2 and fact_map_id = $3
          order by version desc limit $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .bind(limit)
     .fetch_all(connection)
@@ -152,8 +145,7 @@ pub async fn list(
         "select {columns} from fact_map where bucket = $1 and org_id = $2 and deleted_at is null
          order by fact_map_id desc limit $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(limit)
     .fetch_all(connection)
     .await

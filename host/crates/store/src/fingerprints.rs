@@ -69,8 +69,7 @@ pub async fn insert(
              values ($1, $2, $3, $4, $5)
              on conflict (bucket, envelope_id, fingerprint) do nothing",
         )
-        .bind(org.bucket())
-        .bind(envelope.as_str())
+        .bind_key(org, envelope.as_str())
         .bind(org.as_str())
         .bind(&fingerprint.value)
         .bind(&fingerprint.kind)
@@ -93,8 +92,7 @@ pub async fn copy_collateral(
          select bucket, $3, org_id, fingerprint, kind from record_fingerprint
              where bucket = $1 and envelope_id = $2 and kind <> $4 and kind <> $5",
     )
-    .bind(from.org.bucket())
-    .bind(from.id.as_str())
+    .bind_key(&from.org, from.id.as_str())
     .bind(to.as_str())
     .bind(DOCUMENT)
     .bind(SIGNED_HERE)
@@ -111,8 +109,7 @@ pub async fn has_document(
         "select fingerprint from record_fingerprint
          where bucket = $1 and envelope_id = $2 and kind = 'document' limit 1",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .finds_row(connection)
     .await
 }
@@ -128,8 +125,7 @@ pub async fn lock(tx: &mut WriteTransaction, record: &ControlRecord) -> Result<(
              order by fingerprint
          on conflict (fingerprint) do update set fingerprint = excluded.fingerprint",
     )
-    .bind(record.org.bucket())
-    .bind(record.envelope.as_str())
+    .bind_key(&record.org, record.envelope.as_str())
     .run(tx)
     .await
 }
@@ -171,8 +167,7 @@ pub async fn other_records(
                      and c.controller_id = $6 and t.state in ('pending', 'proposed', 'accepted'))
          order by outranked, since limit 50",
     )
-    .bind(record.org.bucket())
-    .bind(record.envelope.as_str())
+    .bind_key(&record.org, record.envelope.as_str())
     .bind(controller.as_str())
     // The transfer that moves this record now or has just moved it: its other records stay in one hand.
     .bind(before.controller.bucket())
@@ -212,8 +207,7 @@ pub async fn unsigned_claims(
          where f.bucket = $1 and f.org_id = $2 and f.kind not in ('document', 'signed_here')
              and e.is_upload = 1 and e.created_at > $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(since.to_string())
     .fetch_one(connection)
     .await?;
@@ -238,8 +232,7 @@ pub async fn count_conflict(
              attempts = control_conflict.attempts + 1
          returning reference, attempts, envelope_id",
     )
-    .bind(record.org.bucket())
-    .bind(record.envelope.as_str())
+    .bind_key(&record.org, record.envelope.as_str())
     .bind(other.as_str())
     .bind(record.org.as_str())
     .bind(DisputeId::new().as_str())
@@ -311,8 +304,7 @@ pub async fn claims_on(
         super::row::numbered(4, envelopes.len())
     );
     let mut query = query_rows::<OtherClaim>(sqlx::AssertSqlSafe(text))
-        .bind(originator.bucket())
-        .bind(originator.as_str())
+        .bind_org(originator)
         .bind(party.as_str());
     for envelope in envelopes {
         query = query.bind(envelope.as_str());

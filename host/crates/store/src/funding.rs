@@ -4,7 +4,7 @@ use crate::SqlConnection;
 use serde_json::Value;
 
 use super::decisions::DecisionWindow;
-use super::row::{json_text, query_rows, table_row};
+use super::row::{json_text, query_rows, row_by_id, table_row};
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -42,8 +42,7 @@ pub async fn insert_decision(
              component, pack, at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
-    .bind(org.bucket())
-    .bind(made.id.as_str())
+    .bind_key(org, made.id.as_str())
     .bind(org.as_str())
     .bind(made.envelope.as_str())
     .bind(made.stage.as_str())
@@ -71,8 +70,7 @@ pub async fn last_decisions(
             "d.bucket = $6 and d.org_id = $7",
             limit,
         )
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .fetch_all(connection)
         .await
 }
@@ -87,8 +85,7 @@ pub async fn decisions_of(
         "select {columns} from funding_decision
          where bucket = $1 and org_id = $2 and envelope_id = $3 order by decision_id",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(envelope.as_str())
     .fetch_all(connection)
     .await
@@ -118,8 +115,7 @@ pub async fn stipulations(
         "select {columns} from stipulation where bucket = $1 and org_id = $2 and envelope_id = $3
          order by position",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(envelope.as_str())
     .fetch_all(connection)
     .await
@@ -132,8 +128,7 @@ pub async fn set_stipulations(
     all: &[Stipulation],
 ) -> Result<(), StoreError> {
     sqlx::query("delete from stipulation where bucket = $1 and org_id = $2 and envelope_id = $3")
-        .bind(envelope.org.bucket())
-        .bind(envelope.org.as_str())
+        .bind_org(&envelope.org)
         .bind(envelope.id.as_str())
         .run(tx)
         .await?;
@@ -144,8 +139,7 @@ pub async fn set_stipulations(
                  document_sha256, document_name, reason, settled_by, settled_at)
              values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
         )
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
+        .bind_key(&envelope.org, envelope.id.as_str())
         .bind(&one.kind)
         .bind(envelope.org.as_str())
         .bind(position)
@@ -193,15 +187,7 @@ pub async fn of_template(
     org: &OrgId,
     template: &TemplateId,
 ) -> Result<Option<TemplateStipulations>, StoreError> {
-    query_rows(
-        "select {columns} from template_stipulation
-         where bucket = $1 and org_id = $2 and template_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(template.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, template.as_str()).await
 }
 
 /// Sets the stipulations of a template.
@@ -215,8 +201,7 @@ pub async fn set_of_template(
          values ($1, $2, $3, $4)
          on conflict (bucket, template_id) do update set stipulations = excluded.stipulations",
     )
-    .bind(org.bucket())
-    .bind(set.template.as_str())
+    .bind_key(org, set.template.as_str())
     .bind(org.as_str())
     .bind(json_text(&set.stipulations))
     .run(tx)

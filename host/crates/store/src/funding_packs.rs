@@ -3,7 +3,7 @@
 
 use crate::SqlConnection;
 
-use super::row::{json_text, query_rows, table_row};
+use super::row::{json_text, query_rows, row_by_id, table_row};
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -16,8 +16,7 @@ pub async fn insert(tx: &mut WriteTransaction, pack: &FundingPack) -> Result<(),
         "insert into funding_pack (bucket, pack_id, org_id, name, created_by, created_at)
          values ($1, $2, $3, $4, $5, $6)",
     )
-    .bind(pack.org.bucket())
-    .bind(pack.id.as_str())
+    .bind_key(&pack.org, pack.id.as_str())
     .bind(pack.org.as_str())
     .bind(&pack.name)
     .bind(&pack.created_by)
@@ -37,8 +36,7 @@ pub async fn insert_version(
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
          on conflict (bucket, pack_id, version) do nothing",
     )
-    .bind(version.org.bucket())
-    .bind(version.pack.as_str())
+    .bind_key(&version.org, version.pack.as_str())
     .bind(i64::from(version.version))
     .bind(version.org.as_str())
     .bind(version.component.as_str())
@@ -58,14 +56,7 @@ pub async fn get(
     lender: &OrgId,
     id: &FundingPackId,
 ) -> Result<Option<FundingPack>, StoreError> {
-    query_rows(
-        "select {columns} from funding_pack where bucket = $1 and org_id = $2 and pack_id = $3",
-    )
-    .bind(lender.bucket())
-    .bind(lender.as_str())
-    .bind(id.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, lender, id.as_str()).await
 }
 
 /// Lists the packs of a lender, oldest first.
@@ -76,8 +67,7 @@ pub async fn list(
     query_rows(
         "select {columns} from funding_pack where bucket = $1 and org_id = $2 order by pack_id",
     )
-    .bind(lender.bucket())
-    .bind(lender.as_str())
+    .bind_org(lender)
     .fetch_all(connection)
     .await
 }
@@ -92,8 +82,7 @@ pub async fn versions(
         "select {columns} from funding_pack_version
          where bucket = $1 and org_id = $2 and pack_id = $3 order by version",
     )
-    .bind(lender.bucket())
-    .bind(lender.as_str())
+    .bind_org(lender)
     .bind(id.as_str())
     .fetch_all(connection)
     .await
@@ -108,8 +97,7 @@ pub async fn invite(
         "insert into funding_invitation (bucket, org_id, pack_id, lender_id, invited_at)
          values ($1, $2, $3, $4, $5) on conflict (bucket, org_id, pack_id) do nothing",
     )
-    .bind(invitation.org.bucket())
-    .bind(invitation.org.as_str())
+    .bind_org(&invitation.org)
     .bind(invitation.pack.as_str())
     .bind(invitation.lender.as_str())
     .bind(invitation.invited_at.to_string())
@@ -126,8 +114,7 @@ pub async fn invitations(
         "select {columns} from funding_invitation where bucket = $1 and org_id = $2
          order by invited_at, pack_id",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .fetch_all(connection)
     .await
 }
@@ -138,14 +125,7 @@ pub async fn invitation(
     org: &OrgId,
     id: &FundingPackId,
 ) -> Result<Option<FundingInvitation>, StoreError> {
-    query_rows(
-        "select {columns} from funding_invitation where bucket = $1 and org_id = $2 and pack_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(id.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, id.as_str()).await
 }
 
 /// Subscribes an organization to a pack that it was invited to, in place of its other subscriptions; none ends them.
@@ -160,8 +140,7 @@ pub async fn subscribe(
         "update funding_invitation set subscribed_at = null, pinned = null
          where bucket = $1 and org_id = $2 and subscribed_at is not null",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .run(tx)
     .await?;
     let Some(pack) = pack else {
@@ -172,8 +151,7 @@ pub async fn subscribe(
         "update funding_invitation set subscribed_at = $4, pinned = $5
          where bucket = $1 and org_id = $2 and pack_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(pack.as_str())
     .bind(now.to_string())
     .bind(pinned.map(i64::from))

@@ -8,6 +8,7 @@ use sqlx::AssertSqlSafe;
 
 use super::questions::IS_OPEN;
 use super::row::{RowColumns, numbered};
+use super::statement::RunStatement as _;
 use super::{StoreError, signers};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{
@@ -96,9 +97,7 @@ async fn own_columns(
          where e.bucket = $1 and e.org_id = $2 and e.envelope_id in ({})",
         numbered(3, ids.len())
     );
-    let mut query = sqlx::query(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str());
+    let mut query = sqlx::query(AssertSqlSafe(text)).bind_org(org);
     for id in ids {
         query = query.bind(id.as_str());
     }

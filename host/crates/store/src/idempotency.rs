@@ -31,8 +31,7 @@ pub struct IdempotentResponse {
 /// Builds a statement with the key as its first four parameters.
 fn keyed<'q>(sql: &'static str, key: &'q RequestKey) -> Query<'q, Any, AnyArguments> {
     sqlx::query(sql)
-        .bind(key.org.bucket())
-        .bind(key.org.as_str())
+        .bind_org(&key.org)
         .bind(&key.actor)
         .bind(&key.key)
 }
@@ -45,8 +44,7 @@ pub async fn get(
         "select {columns} from idempotency
          where bucket = $1 and org_id = $2 and actor = $3 and idempotency_key = $4",
     )
-    .bind(key.org.bucket())
-    .bind(key.org.as_str())
+    .bind_org(&key.org)
     .bind(&key.actor)
     .bind(&key.key)
     .fetch_optional(connection)

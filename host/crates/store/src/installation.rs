@@ -5,6 +5,7 @@ use sqlx::Row as _;
 
 use super::StoreError;
 use super::row::{RowColumns, query_rows, table_row};
+use super::statement::RunStatement as _;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::OrgId;
 
@@ -150,8 +151,7 @@ pub async fn envelopes_of(
              (select count(*) from vault_intent where bucket = $1 and org_id = $2
                  and finished_at >= $3 and finished_at < $4) as vaulted",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(from.to_string())
     .bind(to.to_string())
     .fetch_one(connection)

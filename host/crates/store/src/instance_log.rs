@@ -16,8 +16,7 @@ pub async fn insert(tx: &mut WriteTransaction, line: &InstanceLogLine) -> Result
              message)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
-    .bind(line.org.bucket())
-    .bind(line.id.as_str())
+    .bind_key(&line.org, line.id.as_str())
     .bind(line.org.as_str())
     .bind(line.slot.as_str())
     .bind(&line.instance)
@@ -43,8 +42,7 @@ pub async fn keep_newest(
              where bucket = $1 and org_id = $2 and slot = $3 and instance = $4
              order by line_id desc limit 1 offset $5)",
     )
-    .bind(of.org.bucket())
-    .bind(of.org.as_str())
+    .bind_org(&of.org)
     .bind(of.slot.as_str())
     .bind(&of.instance)
     .bind(kept)
@@ -74,8 +72,7 @@ pub async fn list(
          where bucket = $1 and org_id = $2 and slot = $3 and ($4 = '' or instance = $4) and line_id < $5
          order by line_id desc limit $6",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(slot.as_str())
     .bind(instance.unwrap_or_default())
     .bind(after.map_or(LogLineId::LAST, LogLineId::as_str))

@@ -36,8 +36,7 @@ pub async fn plan(
         "insert into integrity_check (bucket, envelope_id, org_id, due_at)
          values ($1, $2, $3, $4) on conflict (bucket, envelope_id) do nothing",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(envelope.org.as_str())
     .bind(due.to_string())
     .run(tx)
@@ -71,8 +70,7 @@ pub async fn problems(
 ) -> Result<Option<String>, StoreError> {
     let row =
         sqlx::query("select problems from integrity_check where bucket = $1 and envelope_id = $2")
-            .bind(due.org.bucket())
-            .bind(due.envelope.as_str())
+            .bind_key(&due.org, due.envelope.as_str())
             .fetch_optional(connection)
             .await?;
 
@@ -95,8 +93,7 @@ pub async fn checked(
         "update integrity_check set checked_at = $3, due_at = $4, problems = $5
          where bucket = $1 and envelope_id = $2",
     )
-    .bind(due.org.bucket())
-    .bind(due.envelope.as_str())
+    .bind_key(&due.org, due.envelope.as_str())
     .bind(now.to_string())
     .bind(next.to_string())
     .bind(problems)
@@ -165,8 +162,7 @@ pub async fn problems_of<T: DeserializeOwned>(
              and ($3 = '' or i.envelope_id < $3)
          order by i.envelope_id desc limit $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(after.map_or("", EnvelopeId::as_str))
     .bind(limit)
     .fetch_all(connection)
@@ -222,8 +218,7 @@ pub async fn of_records(
         ),
     ] {
         let mut query = sqlx::query(AssertSqlSafe(text))
-            .bind(org.bucket())
-            .bind(org.as_str());
+            .bind_org(org);
         for id in ids {
             query = query.bind(id.as_str());
         }

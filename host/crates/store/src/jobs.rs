@@ -131,8 +131,7 @@ pub async fn renew(
     let is_renewed = sqlx::query(
         "update job set run_at = $4 where bucket = $1 and job_id = $2 and lease_epoch = $3",
     )
-    .bind(job.org.bucket())
-    .bind(job.id.as_str())
+    .bind_key(&job.org, job.id.as_str())
     .bind(job.lease_epoch)
     .bind(until.to_string())
     .changes_row(&mut tx)
@@ -140,8 +139,7 @@ pub async fn renew(
 
     // The row is gone if the job is finished, and stays if another worker took it over.
     let left = sqlx::query("select job_id from job where bucket = $1 and job_id = $2")
-        .bind(job.org.bucket())
-        .bind(job.id.as_str());
+        .bind_key(&job.org, job.id.as_str());
     let lease = if is_renewed {
         LeaseRenewal::Renewed
     } else if left.finds_row(&mut tx).await? {
@@ -251,8 +249,7 @@ pub async fn put_back(store: &Store, job: &ClaimedJob, at: Timestamp) -> Result<
         "update job set run_at = $4, attempts = 0, last_error = null
          where bucket = $1 and job_id = $2 and lease_epoch = $3",
     )
-    .bind(job.org.bucket())
-    .bind(job.id.as_str())
+    .bind_key(&job.org, job.id.as_str())
     .bind(job.lease_epoch)
     .bind(at.to_string())
     .execute(&mut *tx)
@@ -268,8 +265,7 @@ pub async fn finish(store: &Store, job: &ClaimedJob) -> Result<(), StoreError> {
     let mut tx = store.begin().await?;
     // Without the epoch, a worker that was too slow would delete the job of its successor.
     sqlx::query("delete from job where bucket = $1 and job_id = $2 and lease_epoch = $3")
-        .bind(job.org.bucket())
-        .bind(job.id.as_str())
+        .bind_key(&job.org, job.id.as_str())
         .bind(job.lease_epoch)
         .execute(&mut *tx)
         .await?;
@@ -288,8 +284,7 @@ pub async fn settle_failure(
         "update job set state = $4, run_at = $5, last_error = $6, attempts = attempts + 1
          where bucket = $1 and job_id = $2 and lease_epoch = $3",
     )
-    .bind(job.org.bucket())
-    .bind(job.id.as_str())
+    .bind_key(&job.org, job.id.as_str())
     .bind(job.lease_epoch)
     .bind(if retry_at.is_some() {
         "waiting"

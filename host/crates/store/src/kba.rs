@@ -19,8 +19,7 @@ pub async fn insert(tx: &mut WriteTransaction, session: &KbaSession) -> Result<(
              status, step, ip_address, price_cents, started_at, expires_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, $11, $12)",
     )
-    .bind(session.org.bucket())
-    .bind(session.id.as_str())
+    .bind_key(&session.org, session.id.as_str())
     .bind(session.org.as_str())
     .bind(session.envelope.as_str())
     .bind(session.position)
@@ -45,8 +44,7 @@ pub async fn list(
         "select {columns} from kba_session where bucket = $1 and envelope_id = $2 and org_id = $3
          order by kba_id",
     )
-    .bind(org.bucket())
-    .bind(envelope.as_str())
+    .bind_key(org, envelope.as_str())
     .bind(org.as_str())
     .fetch_all(connection)
     .await
@@ -86,8 +84,7 @@ pub async fn browsers(
         "select {columns} from kba_browser
          where bucket = $1 and envelope_id = $2 and position = $3 and org_id = $4 and email = $5",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(signer.position)
     .bind(envelope.org.as_str())
     // Written and read in lower case, because SQL compares letters exactly.
@@ -117,8 +114,7 @@ pub async fn rebound(
          where bucket = $1 and envelope_id = $2 and org_id = $3 and rebound_at is not null
          order by rebound_at, hash",
     )
-    .bind(org.bucket())
-    .bind(envelope.as_str())
+    .bind_key(org, envelope.as_str())
     .bind(org.as_str())
     .fetch_all(connection)
     .await?
@@ -142,8 +138,7 @@ pub async fn add_browser(
              rebound_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8)",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(signer.position)
     .bind(browser.hash.as_str())
     .bind(envelope.org.as_str())
@@ -167,8 +162,7 @@ pub async fn step(
          where bucket = $1 and kba_id = $2 and step = $3 and status = 'open'
              and coalesce(sealed, '') = $6",
     )
-    .bind(session.org.bucket())
-    .bind(session.id.as_str())
+    .bind_key(&session.org, session.id.as_str())
     .bind(session.step.as_str())
     .bind(step.as_str())
     .bind(sealed)
@@ -194,8 +188,7 @@ pub async fn end(
              ip_address = $7, sealed = null
          where bucket = $1 and kba_id = $2 and status = 'open'",
     )
-    .bind(session.org.bucket())
-    .bind(session.id.as_str())
+    .bind_key(&session.org, session.id.as_str())
     .bind(status.as_str())
     .bind(provider_session)
     .bind(price_cents)
@@ -241,8 +234,7 @@ pub async fn bill(
          values ($1, $2, $3, $4, $5, $6)
          on conflict (bucket, org_id, month, email, name) do nothing",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(month)
     .bind(&email)
     .bind(name.join(" ").to_lowercase())
@@ -259,8 +251,7 @@ pub async fn bill(
         "insert into kba_billed (bucket, org_id, month, email, kba_id) values ($1, $2, $3, $4, $5)
          on conflict (bucket, org_id, month, email) do nothing",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(month)
     .bind(&email)
     .bind(session.id.as_str())
@@ -281,8 +272,7 @@ pub async fn bill(
          where address.bucket = $1 and address.org_id = $2 and address.month = $3
              and address.email = $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(month)
     .bind(&email)
     .finds_row(tx)

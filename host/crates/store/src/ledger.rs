@@ -4,6 +4,7 @@ use crate::SqlConnection;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::row::{TableRow, columns_of, json_text, query_rows, table_row};
+use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction, owned};
 use holdfast_domain::id::OrgId;
 use holdfast_domain::ledger::{LedgerChain, LedgerEntry, NewEntry};
@@ -113,8 +114,7 @@ pub async fn last_sequence(
         "select coalesce(max(sequence), 0) as last from ledger_entry
          where bucket = $1 and org_id = $2 and envelope_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(of.chain())
     .fetch_one(connection)
     .await?;
@@ -134,8 +134,7 @@ pub async fn last_of(
          where bucket = $1 and org_id = $2 and envelope_id = $3 and action = $4
          order by sequence desc limit 1",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(of.chain())
     .bind(action)
     .fetch_optional(connection)
@@ -172,8 +171,7 @@ pub async fn behind(
         "select {columns} from ledger_entry where bucket = $1 and org_id = $2 and envelope_id = $3
              and sequence > $4 order by sequence limit $5",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(of.chain())
     .bind(sequence)
     .bind(limit)
@@ -208,8 +206,7 @@ pub async fn newest_of(
     );
     // The cursor's time is read from its row, so the caller names only chain and number.
     let rows = sqlx::query(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(chains[0])
         .bind(chains[1])
         .bind(before.map_or("", |before| before.chain.as_str()))

@@ -2,7 +2,7 @@
 
 use sqlx::AssertSqlSafe;
 
-use super::row::{OwnedEnvelope, json_text, query_locked, query_rows, table_row};
+use super::row::{OwnedEnvelope, json_text, locked_by_id, query_rows, row_by_id, table_row};
 use super::statement::RunStatement as _;
 use super::{SqlConnection, StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -16,8 +16,7 @@ pub async fn insert(tx: &mut WriteTransaction, hold: &LegalHold) -> Result<(), S
              placed_by, placed_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     )
-    .bind(hold.org.bucket())
-    .bind(hold.id.as_str())
+    .bind_key(&hold.org, hold.id.as_str())
     .bind(hold.org.as_str())
     .bind(hold.scope.as_str())
     .bind(&hold.subject)
@@ -36,14 +35,7 @@ pub async fn get(
     org: &OrgId,
     id: &HoldId,
 ) -> Result<Option<LegalHold>, StoreError> {
-    query_rows(
-        "select {columns} from legal_hold where bucket = $1 and org_id = $2 and hold_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(id.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, id.as_str()).await
 }
 
 /// Returns a hold of an organization with its row locked until the transaction ends.
@@ -52,15 +44,7 @@ pub async fn lock(
     org: &OrgId,
     id: &HoldId,
 ) -> Result<Option<LegalHold>, StoreError> {
-    query_locked(
-        tx,
-        "select {columns} from legal_hold where bucket = $1 and org_id = $2 and hold_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(id.as_str())
-    .fetch_optional(tx)
-    .await
+    locked_by_id(tx, org, id.as_str()).await
 }
 
 /// Lists the holds of an organization, newest first.
@@ -74,8 +58,7 @@ pub async fn list(
         "select {columns} from legal_hold where bucket = $1 and org_id = $2 and hold_id < $3
          order by hold_id desc limit $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(after.map_or(HoldId::LAST, HoldId::as_str))
     .bind(limit)
     .fetch_all(connection)
@@ -102,8 +85,7 @@ pub async fn covering(
                  or (scope = 'customer' and subject = $4))
          order by hold_id",
     )
-    .bind(controller.bucket())
-    .bind(controller.as_str())
+    .bind_org(controller)
     .bind(envelope.id.as_str())
     .bind(customer)
     .fetch_all(&mut *connection)
@@ -146,8 +128,7 @@ pub async fn on_organization(
          where bucket = $1 and org_id = $2 and lifted_at is null and scope = 'organization'
          order by hold_id limit 1",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .fetch_optional(connection)
     .await
 }
@@ -164,8 +145,7 @@ pub async fn on_customer(
              and (scope = 'organization' or (scope = 'customer' and subject = $3))
          order by hold_id limit 1",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(customer.as_str())
     .fetch_optional(connection)
     .await
@@ -186,7 +166,7 @@ pub async fn concern(connection: &mut SqlConnection, org: &OrgId) -> Result<bool
         let found = sqlx::query(
             "select hold_id from legal_hold where bucket = $1 and org_id = $2 and lifted_at is null limit 1",
         );
-        let found = found.bind(party.bucket()).bind(party.as_str());
+        let found = found.bind_org(&party);
         if found.finds_row(connection).await? {
             return Ok(true);
         }
@@ -230,8 +210,7 @@ pub async fn envelopes(
          order by envelope_id desc limit $4"
     );
     let query = query_rows(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         // Behind every id.
         .bind(before.map_or("f", EnvelopeId::as_str))
         .bind(limit);
@@ -275,8 +254,7 @@ pub async fn is_changed(
     sqlx::query(
         "select sequence from ledger_entry where bucket = $1 and envelope_id = $2 and at > $3 limit 1",
     )
-    .bind(record.org.bucket())
-    .bind(record.envelope.as_str())
+    .bind_key(&record.org, record.envelope.as_str())
     .bind(since.to_string())
     .finds_row(connection)
     .await
@@ -296,8 +274,7 @@ pub async fn set_store_hold(
         "update legal_hold set store_hold = $3
          where bucket = $1 and hold_id = $2 and coalesce(store_hold, '') = $4 and coalesce(lifted_at, '') = $5",
     )
-    .bind(before.org.bucket())
-    .bind(before.id.as_str())
+    .bind_key(&before.org, before.id.as_str())
     .bind(json_text(next))
     .bind(before.store.as_ref().map(json_text).unwrap_or_default())
     .bind(lifted_at.unwrap_or_default())
@@ -318,8 +295,7 @@ pub async fn update(tx: &mut WriteTransaction, hold: &LegalHold) -> Result<(), S
              lift_requested_at = $6, lifted_by = $7, lifted_at = $8, store_hold = $9
          where bucket = $1 and hold_id = $2 and lifted_at is null",
     )
-    .bind(hold.org.bucket())
-    .bind(hold.id.as_str())
+    .bind_key(&hold.org, hold.id.as_str())
     .bind(lift.map(|lift| &lift.reason))
     .bind(lift.map(|lift| &lift.requested_by))
     .bind(account.map(json_text))

@@ -13,8 +13,7 @@ use holdfast_domain::id::OrgId;
 /// belong to another installation, or this is the wrong database.
 pub async fn knows(connection: &mut SqlConnection, org: &OrgId) -> Result<bool, StoreError> {
     sqlx::query("select org_id from organization where bucket = $1 and org_id = $2")
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .finds_row(connection)
         .await
 }
@@ -83,8 +82,7 @@ pub async fn template_wants(
          select template_id from template_version
              where bucket = $1 and org_id = $2 and word_source like $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(key)
     .bind(part(key))
     .finds_row(connection)
@@ -107,8 +105,7 @@ pub async fn room_wants(
          select submitter_id as id from room_submitter
              where bucket = $1 and org_id = $2 and attachments like $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(part(key))
     .finds_row(connection)
     .await
@@ -121,8 +118,7 @@ pub async fn tape_wants(
     key: &str,
 ) -> Result<bool, StoreError> {
     sqlx::query("select tape_id from tape where bucket = $1 and org_id = $2 and file like $3")
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(part(key))
         .finds_row(connection)
         .await

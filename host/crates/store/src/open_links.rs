@@ -4,7 +4,7 @@ use crate::SqlConnection;
 use sqlx::AssertSqlSafe;
 
 use super::page::PagedQuery;
-use super::row::{json_text, query_locked, query_rows, table_row};
+use super::row::{json_text, locked_by_id, query_rows, row_by_id, table_row};
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -66,8 +66,7 @@ pub async fn insert(
              created_at, proof_of_work)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)",
     )
-    .bind(link.org.bucket())
-    .bind(link.id.as_str())
+    .bind_key(&link.org, link.id.as_str())
     .bind(link.org.as_str())
     .bind(link.template.as_str())
     .bind(&link.name)
@@ -94,14 +93,7 @@ pub async fn get(
     org: &OrgId,
     id: &OpenLinkId,
 ) -> Result<Option<OpenLink>, StoreError> {
-    query_rows(
-        "select {columns} from open_link where bucket = $1 and org_id = $2 and open_link_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(id.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, id.as_str()).await
 }
 
 /// Returns the link with a token; none for an unknown one.
@@ -123,15 +115,7 @@ pub async fn lock(
     org: &OrgId,
     id: &OpenLinkId,
 ) -> Result<Option<OpenLink>, StoreError> {
-    query_locked(
-        tx,
-        "select {columns} from open_link where bucket = $1 and org_id = $2 and open_link_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(id.as_str())
-    .fetch_optional(tx)
-    .await
+    locked_by_id(tx, org, id.as_str()).await
 }
 
 /// Returns a page of the links of a template, newest first, and the total number.
@@ -217,8 +201,7 @@ async fn change_if(
          where bucket = $1 and org_id = $2 and open_link_id = $3 and {condition}"
     );
     sqlx::query(AssertSqlSafe(text))
-        .bind(link.org.bucket())
-        .bind(link.org.as_str())
+        .bind_org(&link.org)
         .bind(link.id.as_str())
         .bind(now.to_string())
         .changes_row(tx)
@@ -236,8 +219,7 @@ pub async fn unclosed(
          where bucket = $1 and org_id = $2 and template_id = $3 and closed_at is null
          order by open_link_id",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(template.as_str())
     .fetch_all(connection)
     .await
@@ -277,8 +259,7 @@ pub async fn record_of(
         "select {columns} from open_link_record
          where bucket = $1 and org_id = $2 and open_link_id = $3 and customer_id = $4",
     )
-    .bind(link.org.bucket())
-    .bind(link.org.as_str())
+    .bind_org(&link.org)
     .bind(link.id.as_str())
     .bind(customer.as_str())
     .fetch_optional(connection)
@@ -310,8 +291,7 @@ pub async fn put_record(
          values ($1, $2, $3, $4, $5)
          on conflict (bucket, org_id, open_link_id, customer_id) do update set envelope_id = $5",
     )
-    .bind(link.org.bucket())
-    .bind(link.org.as_str())
+    .bind_org(&link.org)
     .bind(link.id.as_str())
     .bind(customer.as_str())
     .bind(envelope.as_str())
@@ -330,8 +310,7 @@ pub async fn count_of(
         "select {columns} from open_link_count
          where bucket = $1 and org_id = $2 and open_link_id = $3 and kind = $4 and network = $5",
     )
-    .bind(link.org.bucket())
-    .bind(link.org.as_str())
+    .bind_org(&link.org)
     .bind(link.id.as_str())
     .bind(kind)
     .bind(network)
@@ -359,8 +338,7 @@ pub async fn put_count(
         "delete from open_link_count
          where bucket = $1 and org_id = $2 and open_link_id = $3 and kind = $4 and began_at <= $5",
     )
-    .bind(link.org.bucket())
-    .bind(link.org.as_str())
+    .bind_org(&link.org)
     .bind(link.id.as_str())
     .bind(kind)
     .bind(forgotten.to_string())
@@ -373,8 +351,7 @@ pub async fn put_count(
          on conflict (bucket, org_id, open_link_id, kind, network)
              do update set number = $6, began_at = $7",
     )
-    .bind(link.org.bucket())
-    .bind(link.org.as_str())
+    .bind_org(&link.org)
     .bind(link.id.as_str())
     .bind(kind)
     .bind(network)

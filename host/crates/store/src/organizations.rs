@@ -18,8 +18,7 @@ pub async fn insert(
         "insert into organization (bucket, org_id, name, settings, created_at)
          values ($1, $2, $3, $4, $5)",
     )
-    .bind(organization.id.bucket())
-    .bind(organization.id.as_str())
+    .bind_org(&organization.id)
     .bind(&organization.name)
     .bind(json_text(&organization.settings.to_row()))
     .bind(organization.created_at.to_string())
@@ -59,8 +58,7 @@ pub async fn get(
     org: &OrgId,
 ) -> Result<Option<Organization>, StoreError> {
     query_rows("select {columns} from organization where bucket = $1 and org_id = $2")
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .fetch_optional(connection)
         .await
 }
@@ -82,8 +80,7 @@ pub async fn share(tx: &mut WriteTransaction, org: &OrgId) -> Result<(), StoreEr
 async fn locked(tx: &mut WriteTransaction, org: &OrgId, lock: &str) -> Result<(), StoreError> {
     let text = format!("select org_id from organization where bucket = $1 and org_id = $2 {lock}");
     sqlx::query(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .fetch_optional(&mut **tx)
         .await?;
 
@@ -104,8 +101,7 @@ pub async fn set_settings(
     // Without test data the second update finds no row, which is no error.
     for one in [organization, &organization.test()] {
         sqlx::query("update organization set settings = $3 where bucket = $1 and org_id = $2")
-            .bind(one.id.bucket())
-            .bind(one.id.as_str())
+            .bind_org(&one.id)
             .bind(json_text(&one.settings.to_row()))
             .execute(&mut **tx)
             .await?;
@@ -134,8 +130,7 @@ pub async fn set_sign_on_secret(
 ) -> Result<(), StoreError> {
     // A column of its own, so that `sealed` can seal the secret again with another key.
     sqlx::query("update organization set sign_on_secret = $3 where bucket = $1 and org_id = $2")
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(sealed)
         .run(tx)
         .await
@@ -148,8 +143,7 @@ pub async fn sign_on_secret(
 ) -> Result<Option<String>, StoreError> {
     let row =
         sqlx::query("select sign_on_secret from organization where bucket = $1 and org_id = $2")
-            .bind(org.bucket())
-            .bind(org.as_str())
+            .bind_org(org)
             .fetch_optional(connection)
             .await?;
 

@@ -12,6 +12,7 @@ use sqlx::{Any, AssertSqlSafe};
 
 use super::StoreError;
 use super::deliveries::Delivery;
+use super::statement::RunStatement as _;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::event::Event;
 use holdfast_domain::id::{EndpointId, EnvelopeId, OrgId};
@@ -83,8 +84,7 @@ impl OutboxRows {
             |query, delivery| {
                 let created = delivery.created_at.to_string();
                 query
-                    .bind(delivery.org.bucket())
-                    .bind(delivery.id.as_str())
+                    .bind_key(&delivery.org, delivery.id.as_str())
                     .bind(delivery.org.as_str())
                     .bind(delivery.endpoint.as_str())
                     .bind(delivery.event.as_str())

@@ -3,7 +3,7 @@
 use crate::SqlConnection;
 
 use super::page::PagedQuery;
-use super::row::{json_text, query_rows, table_row};
+use super::row::{json_text, row_by_id, table_row};
 use super::statement::RunStatement as _;
 use super::{StoreError, templates};
 use holdfast_domain::clock::Timestamp;
@@ -17,8 +17,7 @@ pub async fn insert(connection: &mut SqlConnection, package: &Package) -> Result
              updated_at)
          values ($1, $2, $3, $4, $5, $6, $6)",
     )
-    .bind(package.org.bucket())
-    .bind(package.id.as_str())
+    .bind_key(&package.org, package.id.as_str())
     .bind(package.org.as_str())
     .bind(&package.name)
     // Their order is that of the merged document.
@@ -33,14 +32,7 @@ pub async fn get(
     org: &OrgId,
     id: &PackageId,
 ) -> Result<Option<Package>, StoreError> {
-    query_rows(
-        "select {columns} from document_package where bucket = $1 and org_id = $2 and package_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(id.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, id.as_str()).await
 }
 
 /// Returns a page of packages, newest first, and the total number. For a user, those with a template that is not
@@ -89,8 +81,7 @@ pub async fn replace(
         "update document_package set name = $3, template_ids = $4, updated_at = $5
          where bucket = $1 and package_id = $2 and name = $6 and template_ids = $7",
     )
-    .bind(after.org.bucket())
-    .bind(after.id.as_str())
+    .bind_key(&after.org, after.id.as_str())
     .bind(&after.name)
     .bind(json_text(&after.templates))
     .bind(now.to_string())

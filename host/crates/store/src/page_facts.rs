@@ -34,8 +34,7 @@ pub async fn keep(
          do update set component = excluded.component, pages = excluded.pages,
              kept_at = excluded.kept_at",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(sha256)
     .bind(component)
     .bind(json_text(&pages))
@@ -55,8 +54,7 @@ pub async fn get<T: DeserializeOwned>(
         "select pages from page_facts
          where bucket = $1 and org_id = $2 and sha256 = $3 and component = $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(sha256)
     .bind(component)
     .fetch_optional(connection)

@@ -19,8 +19,7 @@ pub async fn insert(
              expires_at)
          values ($1, $2, $3, $4, $5, $6, $7)",
     )
-    .bind(invitation.org.bucket())
-    .bind(invitation.id.as_str())
+    .bind_key(&invitation.org, invitation.id.as_str())
     .bind(invitation.org.as_str())
     .bind(&invitation.name)
     .bind(&invitation.email)
@@ -60,8 +59,7 @@ pub async fn count_since(
         "select count(*) as made from party_invitation
          where bucket = $1 and org_id = $2 and created_at > $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(since.to_string())
     .fetch_one(connection)
     .await?;
@@ -113,8 +111,7 @@ pub async fn set_joined(
         "update party_invitation set party_id = $3, key_id = $4, joined_at = $5
          where bucket = $1 and invitation_id = $2",
     )
-    .bind(invitation.org.bucket())
-    .bind(invitation.id.as_str())
+    .bind_key(&invitation.org, invitation.id.as_str())
     .bind(joined.org.as_str())
     .bind(joined.key.as_str())
     .bind(joined.at.to_string())

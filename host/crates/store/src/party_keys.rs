@@ -19,8 +19,7 @@ pub async fn insert(tx: &mut WriteTransaction, key: &PartyKey) -> Result<(), Sto
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
          on conflict (bucket, org_id, thumbprint) do nothing",
     )
-    .bind(key.org.bucket())
-    .bind(key.id.as_str())
+    .bind_key(&key.org, key.id.as_str())
     .bind(key.org.as_str())
     .bind(key.name.as_deref())
     .bind(json_text(&key.public_key))
@@ -40,8 +39,7 @@ pub async fn list(
     // A party that ever had a key has to sign: without the revoked
     // ones, a thief could revoke the key first and then act unsigned.
     query_rows("select {columns} from party_key where bucket = $1 and org_id = $2 order by key_id")
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .fetch_all(connection)
         .await
 }
@@ -58,8 +56,7 @@ pub async fn revoke(
         "update party_key set revoked_at = $4
          where bucket = $1 and key_id = $2 and org_id = $3 and revoked_at is null",
     )
-    .bind(org.bucket())
-    .bind(id.as_str())
+    .bind_key(org, id.as_str())
     .bind(org.as_str())
     .bind(at.to_string())
     .run_guarded(tx)
@@ -76,8 +73,7 @@ pub async fn request(
     sqlx::query(
         "delete from party_key_request where bucket = $1 and org_id = $2 and requested_at <= $3",
     )
-    .bind(request.org.bucket())
-    .bind(request.org.as_str())
+    .bind_org(&request.org)
     .bind(since.to_string())
     .execute(&mut **tx)
     .await?;
@@ -88,8 +84,7 @@ pub async fn request(
          on conflict (bucket, passkey_id) do update set body = excluded.body,
              requested_at = excluded.requested_at",
     )
-    .bind(request.org.bucket())
-    .bind(request.passkey.as_str())
+    .bind_key(&request.org, request.passkey.as_str())
     .bind(request.org.as_str())
     .bind(&request.requested_by)
     .bind(json_text(&request.body))
@@ -108,8 +103,7 @@ pub async fn requests(
         "select {columns} from party_key_request
          where bucket = $1 and org_id = $2 and requested_at > $3 order by requested_at, passkey_id",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(since.to_string())
     .fetch_all(connection)
     .await
@@ -124,8 +118,7 @@ pub async fn forget_request(
     sqlx::query(
         "delete from party_key_request where bucket = $1 and org_id = $2 and passkey_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(passkey.as_str())
     .run(tx)
     .await
@@ -146,8 +139,7 @@ pub async fn use_nonce(
     sqlx::query(
         "delete from statement_nonce where bucket = $1 and org_id = $2 and expires_at < $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
@@ -157,8 +149,7 @@ pub async fn use_nonce(
         "insert into statement_nonce (bucket, org_id, nonce, expires_at) values ($1, $2, $3, $4)
          on conflict (bucket, org_id, nonce) do nothing",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(nonce)
     .bind(expires_at.to_string())
     .run_guarded(tx)

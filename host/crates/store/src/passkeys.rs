@@ -19,8 +19,7 @@ pub async fn insert(tx: &mut WriteTransaction, passkey: &Passkey) -> Result<(), 
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
          on conflict (credential_id) do nothing",
     )
-    .bind(passkey.org.bucket())
-    .bind(passkey.id.as_str())
+    .bind_key(&passkey.org, passkey.id.as_str())
     .bind(passkey.org.as_str())
     .bind(passkey.user.as_str())
     .bind(&passkey.credential_id)
@@ -38,8 +37,7 @@ pub async fn list(connection: &mut SqlConnection, user: &User) -> Result<Vec<Pas
         "select {columns} from passkey where bucket = $1 and org_id = $2 and user_id = $3
          order by passkey_id",
     )
-    .bind(user.org.bucket())
-    .bind(user.org.as_str())
+    .bind_org(&user.org)
     .bind(user.id.as_str())
     .fetch_all(connection)
     .await
@@ -68,8 +66,7 @@ pub async fn used(
         "update passkey set use_count = $4, used_at = $5
          where bucket = $1 and org_id = $2 and passkey_id = $3",
     )
-    .bind(passkey.org.bucket())
-    .bind(passkey.org.as_str())
+    .bind_org(&passkey.org)
     .bind(passkey.id.as_str())
     .bind(use_count)
     .bind(now.to_string())
@@ -87,8 +84,7 @@ pub async fn delete(
         "delete from passkey
          where bucket = $1 and org_id = $2 and user_id = $3 and ($4 = '' or passkey_id = $4)",
     )
-    .bind(user.org.bucket())
-    .bind(user.org.as_str())
+    .bind_org(&user.org)
     .bind(user.id.as_str())
     .bind(only.map_or("", PasskeyId::as_str))
     .execute(&mut **tx)

@@ -39,8 +39,7 @@ pub async fn insert(
              payer, connected_account, platform_fee_cents, own, created_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(PaymentId::new().as_str())
     .bind(envelope.org.as_str())
     .bind(cents(payment.amount_cents))
@@ -57,8 +56,7 @@ pub async fn insert(
 /// Removes the payment of an envelope that was not sent.
 pub async fn remove(connection: &mut SqlConnection, envelope: &Envelope) -> Result<(), StoreError> {
     sqlx::query("delete from payment where bucket = $1 and envelope_id = $2")
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
+        .bind_key(&envelope.org, envelope.id.as_str())
         .run(connection)
         .await
 }
@@ -76,8 +74,7 @@ pub async fn get(
     query_rows(
         "select {columns} from payment where bucket = $1 and envelope_id = $2 and org_id = $3",
     )
-    .bind(org.bucket())
-    .bind(envelope.as_str())
+    .bind_key(org, envelope.as_str())
     .bind(org.as_str())
     .fetch_optional(connection)
     .await
@@ -138,8 +135,7 @@ pub async fn set_intent(
              begun = begun + 1
          where bucket = $1 and envelope_id = $2 and begun = $6 and paid_at is null",
     )
-    .bind(payment.org.bucket())
-    .bind(payment.envelope.as_str())
+    .bind_key(&payment.org, payment.envelope.as_str())
     .bind(instance)
     .bind(intent)
     .bind(now.to_string())
@@ -159,8 +155,7 @@ pub async fn set_paid(
         "update payment set paid_at = $3
          where bucket = $1 and envelope_id = $2 and paid_at is null",
     )
-    .bind(payment.org.bucket())
-    .bind(payment.envelope.as_str())
+    .bind_key(&payment.org, payment.envelope.as_str())
     .bind(now.to_string())
     .changes_row(tx)
     .await

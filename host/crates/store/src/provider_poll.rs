@@ -5,6 +5,7 @@ use sqlx::Row as _;
 
 use super::claims::RowClaim;
 use super::row::OwnedEnvelope;
+use super::statement::RunStatement as _;
 use super::{Store, StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::Envelope;
@@ -36,8 +37,7 @@ pub async fn looked_at(
     envelope: &Envelope,
 ) -> Result<Option<Timestamp>, StoreError> {
     let row = sqlx::query("select looked_at from envelope where bucket = $1 and envelope_id = $2")
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
+        .bind_key(&envelope.org, envelope.id.as_str())
         .fetch_optional(connection)
         .await?;
     let at: Option<String> = row.map(|row| row.try_get("looked_at")).transpose()?;
@@ -60,8 +60,7 @@ pub async fn looked(
          where bucket = $1 and envelope_id = $2
          returning envelope_id, archived_since",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(now.to_string())
     .bind(i64::from(archived))
     .fetch_optional(&mut **tx)

@@ -51,8 +51,7 @@ pub async fn close(
          where bucket = $1 and org_id = $2 and envelope_id = $3 and question_id = $4
              and closed_at is null",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.org.as_str())
+    .bind_org(&envelope.org)
     .bind(envelope.id.as_str())
     .bind(question.as_str())
     .bind(closing.answer.as_deref())
@@ -73,8 +72,7 @@ pub async fn list(
         "select {columns} from signer_question where bucket = $1 and org_id = $2 and envelope_id = $3
          order by question_id",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(envelope.as_str())
     .fetch_all(connection)
     .await
@@ -98,8 +96,7 @@ pub async fn has_open(
          where asked.bucket = $1 and asked.org_id = $2 and asked.envelope_id = $3 and {IS_OPEN} limit 1"
     );
     sqlx::query(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(envelope.as_str())
         .finds_row(connection)
         .await

@@ -36,8 +36,7 @@ pub async fn lease(
                  else rate_window.started_at end
          returning {columns}",
     )
-    .bind(key.org.bucket())
-    .bind(key.id.as_str())
+    .bind_key(&key.org, key.id.as_str())
     .bind(key.org.as_str())
     .bind(now.to_string())
     .bind(share)

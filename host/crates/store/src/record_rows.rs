@@ -16,10 +16,39 @@ use holdfast_domain::job::{DestroyRecord, JobPayload as _};
 pub struct RecordTable {
     /// Its name.
     pub table: &'static str,
-    /// Column with the envelope's id, or the condition that finds the rows: `$1` is the bucket and `$2` the envelope.
-    pub key: &'static str,
+    /// How the rows of a record are found.
+    pub way: Way,
     /// What a destruction leaves of the rows.
     pub fate: Fate,
+}
+
+/// Way from a record to its rows in a table. [`super::sealed_records`] takes the same ways for many records at once.
+#[derive(Clone, Copy, Debug)]
+pub enum Way {
+    /// Rows with the envelope's id in this column.
+    Column(&'static str),
+    /// Clients of the batch that made the envelope, with its id.
+    Batch,
+    /// Submitters in the signing room. Their external ids begin with that of the envelope, which has 30 characters, as
+    /// in the index.
+    Submitters,
+    /// Documents that were made for the envelope alone. One that was deleted since has no owner any more.
+    Documents,
+    /// Rows that belong to the record's rows in another table, in the same bucket.
+    Through(Through),
+}
+
+/// Way to rows through those of another table.
+#[derive(Clone, Copy, Debug)]
+pub struct Through {
+    /// Column that has a value of the other table's column.
+    pub column: &'static str,
+    /// The other table.
+    pub other: &'static RecordTable,
+    /// Its column.
+    pub of_other: &'static str,
+    /// Whether a statement names the organization as well, for a table with an index on it.
+    pub is_by_organization: bool,
 }
 
 /// What a destruction leaves of rows.
@@ -35,59 +64,48 @@ pub enum Fate {
     Kept,
 }
 
-const fn row(table: &'static str, key: &'static str, fate: Fate) -> RecordTable {
-    RecordTable { table, key, fate }
+const fn row(table: &'static str, way: Way, fate: Fate) -> RecordTable {
+    RecordTable { table, way, fate }
 }
 
-/// Condition on the organization, for tables with an index on it.
-macro_rules! of_originator {
-    ($($condition:tt)+) => {
-        concat!(
-            "org_id = (select e.org_id from envelope e where e.bucket = $1 and e.envelope_id = $2) and ",
-            $($condition)+
-        )
-    };
+const fn through(column: &'static str, other: &'static RecordTable, of_other: &'static str) -> Way {
+    Way::Through(Through {
+        column,
+        other,
+        of_other,
+        is_by_organization: false,
+    })
 }
 
-/// Documents that were made for the envelope alone. One that was deleted since has no owner any more.
-macro_rules! of_templates {
-    ($column:literal) => {
-        concat!(
-            $column,
-            " in (select own.template_id from envelope e
-                     join template own on own.bucket = e.bucket and own.org_id = e.org_id
-                         and own.owner_id = e.envelope_id
-                     where e.bucket = $1 and e.envelope_id = $2 and own.origin = 'document'
-                 union all
-                 select own.template_id from envelope e
-                     join template own on own.bucket = e.bucket and own.template_id = e.template_id
-                     where e.bucket = $1 and e.envelope_id = $2 and e.bulk_batch is null
-                         and own.origin = 'document' and own.owner_id is null)"
-        )
-    };
+const fn through_in_organization(
+    column: &'static str,
+    other: &'static RecordTable,
+    of_other: &'static str,
+) -> Way {
+    Way::Through(Through {
+        column,
+        other,
+        of_other,
+        is_by_organization: true,
+    })
 }
 
-/// Submitters in the signing room. Their external ids begin with that of the envelope, which has 30 characters, as in the index.
-const SUBMITTERS: &str = "substr(external_id, 1, 30) = $2";
-const OF_SUBMITTERS: &str = of_originator!(
-    "submitter_id in (select own.submitter_id from room_submitter own
-         where own.bucket = $1 and substr(own.external_id, 1, 30) = $2)"
+const ENVELOPE: Way = Way::Column("envelope_id");
+const OF_SUBMISSIONS: Way = through("submission_id", &ROOM_SUBMITTER, "submission_id");
+const OF_ROOM_TEMPLATES: Way = through_in_organization("external_id", &TEMPLATE, "template_id");
+const OF_TEMPLATES: Way = through("template_id", &TEMPLATE, "template_id");
+const OF_IDENTITY_CHECKS: Way = through("kba_id", &KBA_SESSION, "kba_id");
+
+// Tables with rows through which those of others are found.
+const KBA_SESSION: RecordTable = row("kba_session", ENVELOPE, Fate::Deleted);
+const EVENT: RecordTable = row("event", ENVELOPE, Fate::Redacted(&["body="]));
+const WEBHOOK_DELIVERY: RecordTable = row(
+    "webhook_delivery",
+    through("event_id", &EVENT, "event_id"),
+    Fate::Deleted,
 );
-/// Submissions in the signing room.
-const OF_SUBMISSIONS: &str = "submission_id in (select own.submission_id from room_submitter own
-     where own.bucket = $1 and substr(own.external_id, 1, 30) = $2)";
-const OF_TEMPLATES: &str = of_templates!("template_id");
-const OF_ROOM_TEMPLATES: &str = of_originator!(of_templates!("external_id"));
-const OF_BATCH: &str = "envelope_id = $2 and batch_id = (select e.bulk_batch from envelope e
-     where e.bucket = $1 and e.envelope_id = $2)";
-const OF_EVENTS: &str = "event_id in (select own.event_id from event own
-     where own.bucket = $1 and own.envelope_id = $2)";
-const OF_DELIVERIES: &str = "delivery_id in (select own.delivery_id from webhook_delivery own
-     join event about on about.bucket = $1 and about.event_id = own.event_id
-     where own.bucket = $1 and about.envelope_id = $2)";
-const OF_IDENTITY_CHECKS: &str = "kba_id in (select own.kba_id from kba_session own
-     where own.bucket = $1 and own.envelope_id = $2)";
-const ENVELOPE: &str = "envelope_id";
+const ROOM_SUBMITTER: RecordTable = row("room_submitter", Way::Submitters, Fate::Deleted);
+const TEMPLATE: RecordTable = row("template", Way::Documents, Fate::Deleted);
 
 /// Tables with rows of records, in the order of a destruction: rows that are found through others come before those.
 pub const RECORD_TABLES: &[RecordTable] = &[
@@ -95,12 +113,12 @@ pub const RECORD_TABLES: &[RecordTable] = &[
     row("access_code_failure", ENVELOPE, Fate::Deleted),
     row(
         "bulk_item",
-        OF_BATCH,
+        Way::Batch,
         Fate::Redacted(&["customer_name=", "email", "error"]),
     ),
     row(
         "component_difference",
-        "record_id",
+        Way::Column("record_id"),
         Fate::Redacted(&["before_value", "after_value"]),
     ),
     row("contract_fact_key", ENVELOPE, Fate::Deleted),
@@ -134,11 +152,11 @@ pub const RECORD_TABLES: &[RecordTable] = &[
     row("kba_billed", OF_IDENTITY_CHECKS, Fate::Deleted),
     row("kba_billed_person", OF_IDENTITY_CHECKS, Fate::Deleted),
     row("kba_browser", ENVELOPE, Fate::Deleted),
-    row("kba_session", ENVELOPE, Fate::Deleted),
+    KBA_SESSION,
     row("ledger_entry", ENVELOPE, Fate::Kept),
     row("ledger_leaf", ENVELOPE, Fate::Kept),
     row("ledger_pending", ENVELOPE, Fate::Kept),
-    row("legal_hold", "subject", Fate::Kept),
+    row("legal_hold", Way::Column("subject"), Fate::Kept),
     row("lifecycle_decision", ENVELOPE, Fate::Digested),
     row("open_link_record", ENVELOPE, Fate::Deleted),
     row("payment", ENVELOPE, Fate::Redacted(&["payer="])),
@@ -193,17 +211,25 @@ pub const RECORD_TABLES: &[RecordTable] = &[
     ),
     row("vault_release", ENVELOPE, Fate::Redacted(&["form={}"])),
     row("vault_step", ENVELOPE, Fate::Deleted),
-    row("webhook_attempt", OF_DELIVERIES, Fate::Deleted),
-    row("webhook_delivery", OF_EVENTS, Fate::Deleted),
-    row("event", ENVELOPE, Fate::Redacted(&["body="])),
-    row("signer_delivery", OF_SUBMITTERS, Fate::Deleted),
+    row(
+        "webhook_attempt",
+        through("delivery_id", &WEBHOOK_DELIVERY, "delivery_id"),
+        Fate::Deleted,
+    ),
+    WEBHOOK_DELIVERY,
+    EVENT,
+    row(
+        "signer_delivery",
+        through_in_organization("submitter_id", &ROOM_SUBMITTER, "submitter_id"),
+        Fate::Deleted,
+    ),
     row("room_submission", OF_SUBMISSIONS, Fate::Deleted),
-    row("room_submitter", SUBMITTERS, Fate::Deleted),
+    ROOM_SUBMITTER,
     row("room_template", OF_ROOM_TEMPLATES, Fate::Deleted),
     row("placement_decision", OF_TEMPLATES, Fate::Digested),
     row("template_stipulation", OF_TEMPLATES, Fate::Deleted),
     row("template_version", OF_TEMPLATES, Fate::Deleted),
-    row("template", OF_TEMPLATES, Fate::Deleted),
+    TEMPLATE,
     // Last: rows above are found through it.
     row(
         "envelope",
@@ -255,15 +281,49 @@ const DOORS: [&str; 10] = [
     "signing_link",
 ];
 
-impl RecordTable {
+impl Way {
+    /// Returns the condition that finds the rows: `$1` is the bucket and `$2` the envelope.
     fn condition(&self) -> String {
-        if self.key.contains(' ') {
-            self.key.to_owned()
-        } else {
-            format!("{} = $2", self.key)
+        match self {
+            Self::Column(column) => format!("{column} = $2"),
+            Self::Batch => "envelope_id = $2 and batch_id = (select e.bulk_batch from envelope e
+                 where e.bucket = $1 and e.envelope_id = $2)"
+                .to_owned(),
+            Self::Submitters => "substr(external_id, 1, 30) = $2".to_owned(),
+            Self::Documents => "template_id in (select own.template_id from envelope e
+                     join template own on own.bucket = e.bucket and own.org_id = e.org_id
+                         and own.owner_id = e.envelope_id
+                     where e.bucket = $1 and e.envelope_id = $2 and own.origin = 'document'
+                 union all
+                 select own.template_id from envelope e
+                     join template own on own.bucket = e.bucket and own.template_id = e.template_id
+                     where e.bucket = $1 and e.envelope_id = $2 and e.bulk_batch is null
+                         and own.origin = 'document' and own.owner_id is null)"
+                .to_owned(),
+            Self::Through(way) => way.condition(),
         }
     }
+}
 
+impl Through {
+    fn condition(&self) -> String {
+        let (column, of_other) = (self.column, self.of_other);
+        let (other, of_record) = (self.other.table, self.other.way.condition());
+        let found = format!(
+            "{column} in (select own.{of_other} from {other} own where own.bucket = $1 and {of_record})"
+        );
+        if self.is_by_organization {
+            format!(
+                "org_id = (select e.org_id from envelope e
+                     where e.bucket = $1 and e.envelope_id = $2) and {found}"
+            )
+        } else {
+            found
+        }
+    }
+}
+
+impl RecordTable {
     /// Applies the fate of the rows in one bucket.
     async fn apply(
         &self,
@@ -271,17 +331,12 @@ impl RecordTable {
         envelope: &Envelope,
         bucket: i64,
     ) -> Result<(), StoreError> {
-        let (table, condition) = (self.table, self.condition());
+        let (table, condition) = (self.table, self.way.condition());
         let text = match self.fate {
             Fate::Kept | Fate::Digested => return Ok(()),
             Fate::Deleted => format!("delete from {table} where bucket = $1 and {condition}"),
             Fate::Redacted(columns) => {
-                let assigned = columns.iter().map(|column| match column.split_once('=') {
-                    Some((column, text)) => format!("{column} = '{text}'"),
-                    None => format!("{column} = null"),
-                });
-                let assigned: Vec<String> = assigned.collect();
-                let assigned = assigned.join(", ");
+                let assigned = assignments(columns);
                 format!("update {table} set {assigned} where bucket = $1 and {condition}")
             }
         };
@@ -293,6 +348,16 @@ impl RecordTable {
             .run(tx)
             .await
     }
+}
+
+/// Returns the assignments of a statement that redacts columns.
+pub(super) fn assignments(columns: &[&str]) -> String {
+    let assigned = columns.iter().map(|column| match column.split_once('=') {
+        Some((column, text)) => format!("{column} = '{text}'"),
+        None => format!("{column} = null"),
+    });
+    let assigned: Vec<String> = assigned.collect();
+    assigned.join(", ")
 }
 
 /// Closes the ways to a record at the beginning of its destruction: links of people, due work, jobs, and values in lists.
@@ -312,8 +377,7 @@ async fn remove_jobs(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<(
     sqlx::query(
         "delete from job where bucket = $1 and org_id = $2 and payload like $3 and kind <> $4",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.org.as_str())
+    .bind_org(&envelope.org)
     .bind(format!("%{}%", envelope.id))
     .bind(DestroyRecord::NAME)
     .run(tx)
@@ -325,7 +389,7 @@ pub async fn destroy(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<(
     // First: some decisions are found through rows that go.
     for table in RECORD_TABLES {
         if matches!(table.fate, Fate::Digested) {
-            let condition = table.condition();
+            let condition = table.way.condition();
             decision_blocks::digest(tx, table.table, &condition, envelope).await?;
         }
     }
@@ -370,7 +434,8 @@ pub async fn documents(
     connection: &mut SqlConnection,
     envelope: &Envelope,
 ) -> Result<Vec<TemplateId>, StoreError> {
-    let text = format!("select template_id from template where bucket = $1 and {OF_TEMPLATES}");
+    let of_record = TEMPLATE.way.condition();
+    let text = format!("select template_id from template where bucket = $1 and {of_record}");
     let rows: Vec<String> = sqlx::query_scalar(AssertSqlSafe(text))
         .bind(envelope.org.bucket())
         .bind(envelope.id.as_str())
@@ -385,16 +450,17 @@ pub async fn room_objects(
     connection: &mut SqlConnection,
     envelope: &Envelope,
 ) -> Result<Vec<String>, StoreError> {
+    let (submissions, submitters) = (OF_SUBMISSIONS.condition(), ROOM_SUBMITTER.way.condition());
+    let templates = OF_ROOM_TEMPLATES.condition();
     let text = format!(
-        "select document_key as files from room_submission where bucket = $1 and {OF_SUBMISSIONS}
-         union select signed_key as files from room_submission where bucket = $1 and {OF_SUBMISSIONS}
-         union select attachments as files from room_submitter where bucket = $1 and {SUBMITTERS}
+        "select document_key as files from room_submission where bucket = $1 and {submissions}
+         union select signed_key as files from room_submission where bucket = $1 and {submissions}
+         union select attachments as files from room_submitter where bucket = $1 and {submitters}
          union select document_key as files from room_template
-             where bucket = $1 and {OF_ROOM_TEMPLATES}"
+             where bucket = $1 and {templates}"
     );
     let rows = sqlx::query(AssertSqlSafe(text))
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
+        .bind_key(&envelope.org, envelope.id.as_str())
         .fetch_all(&mut *connection)
         .await?;
 
@@ -430,21 +496,22 @@ async fn is_shared(
     envelope: &Envelope,
     key: &str,
 ) -> Result<bool, StoreError> {
+    let (submissions, submitters) = (OF_SUBMISSIONS.condition(), ROOM_SUBMITTER.way.condition());
+    let templates = OF_ROOM_TEMPLATES.condition();
     // Templates first: their documents are the ones that many submissions share.
     let text = format!(
         "select template_id as id from room_template where bucket = $1 and org_id = $4
-             and document_key like $3 and (external_id is null or not ({OF_ROOM_TEMPLATES}))
+             and document_key like $3 and (external_id is null or not ({templates}))
          union all
          select submission_id as id from room_submission where bucket = $1 and org_id = $4
-             and (document_key like $3 or signed_key like $3) and not ({OF_SUBMISSIONS})
+             and (document_key like $3 or signed_key like $3) and not ({submissions})
          union all
          select submitter_id as id from room_submitter where bucket = $1 and org_id = $4
-             and attachments like $3 and (external_id is null or not ({SUBMITTERS}))
+             and attachments like $3 and (external_id is null or not ({submitters}))
          limit 1"
     );
     sqlx::query(AssertSqlSafe(text))
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
+        .bind_key(&envelope.org, envelope.id.as_str())
         .bind(format!("%{key}%"))
         .bind(envelope.org.as_str())
         .finds_row(connection)
@@ -456,16 +523,16 @@ pub async fn room_digests(
     connection: &mut SqlConnection,
     envelope: &Envelope,
 ) -> Result<(Vec<String>, Vec<String>), StoreError> {
+    let (submissions, submitters) = (OF_SUBMISSIONS.condition(), ROOM_SUBMITTER.way.condition());
     let text = format!(
         "select signed_key as signed, cast(null as text) as attached from room_submission
-             where bucket = $1 and {OF_SUBMISSIONS}
+             where bucket = $1 and {submissions}
          union all
          select cast(null as text) as signed, attachments as attached from room_submitter
-             where bucket = $1 and {SUBMITTERS}"
+             where bucket = $1 and {submitters}"
     );
     let rows = sqlx::query(AssertSqlSafe(text))
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
+        .bind_key(&envelope.org, envelope.id.as_str())
         .fetch_all(connection)
         .await?;
 
@@ -526,8 +593,9 @@ mod tests {
                 "template",
                 "envelope",
             ] {
-                let is_through = table.key.contains(&format!("from {parent} "))
-                    || table.key.contains(&format!("join {parent} "));
+                let condition = table.way.condition();
+                let is_through = condition.contains(&format!("from {parent} "))
+                    || condition.contains(&format!("join {parent} "));
                 if is_through && parent != table.table {
                     assert!(later.contains(&parent), "{} before {parent}", table.table);
                 }

@@ -59,8 +59,7 @@ pub async fn insert(tx: &mut WriteTransaction, requests: &[NewRequest]) -> Resul
         for new in some {
             let one = &new.received;
             query = query
-                .bind(one.org.bucket())
-                .bind(one.id.as_str())
+                .bind_key(&one.org, one.id.as_str())
                 .bind(one.org.as_str())
                 .bind(one.at.to_string())
                 .bind(&one.method)
@@ -95,8 +94,7 @@ pub async fn names_destroyed(
          join envelope own on own.bucket = record.bucket and own.envelope_id = record.envelope_id
          where record.envelope_id = $2 and own.destruction is not null",
     )
-    .bind(org.bucket())
-    .bind(envelope.as_str())
+    .bind_key(org, envelope.as_str())
     .finds_row(connection)
     .await
 }
@@ -146,8 +144,7 @@ pub async fn list(
              and ($10 = '' or envelope_id = $10)
          order by request_id desc limit $11",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(
         search
             .after

@@ -44,8 +44,7 @@ pub async fn schedules(
     org: &OrgId,
 ) -> Result<Option<OwnedSchedules>, StoreError> {
     query_rows("select {columns} from retention_schedules where bucket = $1 and org_id = $2")
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .fetch_optional(connection)
         .await
 }
@@ -70,8 +69,7 @@ pub async fn set_schedules(
          on conflict (bucket, org_id) do update set schedules = excluded.schedules,
              changed_by = excluded.changed_by, changed_at = excluded.changed_at",
     )
-    .bind(new.org.bucket())
-    .bind(new.org.as_str())
+    .bind_org(&new.org)
     .bind(json_text(&new.schedules))
     .bind(&new.changed_by)
     .bind(new.changed_at.to_string())
@@ -93,8 +91,7 @@ pub async fn set_paid_off(
          on conflict (bucket, envelope_id, event) do update set event_date = excluded.event_date,
              reported_by = excluded.reported_by, reported_at = excluded.reported_at",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(envelope.org.as_str())
     .bind(date.to_string())
     .bind(by)
@@ -127,8 +124,7 @@ pub async fn candidate(
 ) -> Result<Option<RetentionCandidate>, StoreError> {
     let text = format!("{CANDIDATES} and envelope.envelope_id = $3) as candidate");
     query_rows(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(id.as_str())
         .fetch_optional(connection)
         .await
@@ -147,8 +143,7 @@ pub async fn candidates(
          order by envelope.envelope_id limit $4) as candidate order by envelope_id"
     );
     query_rows(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(after.map_or("", EnvelopeId::as_str))
         .bind(limit)
         .fetch_all(connection)
@@ -167,8 +162,7 @@ pub async fn propose(
              destroy_after, proposed_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (bucket, envelope_id) do nothing",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(envelope.org.as_str())
     .bind(&retention.schedule)
     .bind(retention.event.as_str())
@@ -182,8 +176,7 @@ pub async fn propose(
 /// Withdraws the proposal of a record, which is not due any more. Returns whether there was one.
 pub async fn withdraw(tx: &mut WriteTransaction, envelope: &Envelope) -> Result<bool, StoreError> {
     sqlx::query("delete from retention_proposal where bucket = $1 and envelope_id = $2")
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
+        .bind_key(&envelope.org, envelope.id.as_str())
         .changes_row(tx)
         .await
 }
@@ -199,8 +192,7 @@ pub async fn proposals(
         "select {columns} from retention_proposal
          where bucket = $1 and org_id = $2 and envelope_id > $3 order by envelope_id limit $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(after.map_or("", EnvelopeId::as_str))
     .bind(limit)
     .fetch_all(connection)

@@ -280,8 +280,7 @@ pub async fn template(
     query_rows(
         "select {columns} from room_template where bucket = $1 and org_id = $2 and template_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id)
     .fetch_optional(connection)
     .await
@@ -295,8 +294,7 @@ pub async fn template_by_external_id(
     query_rows(
         "select {columns} from room_template where bucket = $1 and org_id = $2 and external_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(external_id)
     .fetch_optional(connection)
     .await
@@ -350,8 +348,7 @@ pub async fn submission(
     query_rows(
         "select {columns} from room_submission where bucket = $1 and org_id = $2 and submission_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id)
     .fetch_optional(connection)
     .await
@@ -369,8 +366,7 @@ pub async fn lock_submission(
         "select {columns} from room_submission
          where bucket = $1 and org_id = $2 and submission_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id)
     .fetch_optional(tx)
     .await
@@ -456,8 +452,7 @@ pub async fn submitters(
         "select {columns} from room_submitter where bucket = $1 and org_id = $2 and submission_id = $3
          order by position",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(submission)
     .fetch_all(connection)
     .await
@@ -471,8 +466,7 @@ pub async fn submitter(
     query_rows(
         "select {columns} from room_submitter where bucket = $1 and org_id = $2 and submitter_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id)
     .fetch_optional(connection)
     .await
@@ -495,8 +489,7 @@ pub async fn submission_by_external_id(
          where s.archived_at is null
          order by s.created_at desc limit 1",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(external_id)
     .fetch_optional(connection)
     .await

@@ -103,8 +103,37 @@ pub(super) fn query_rows<T: TableRow>(text: impl SqlSafeStr) -> RowQuery<T> {
 }
 
 /// Like [`query_rows`], with the rows locked until the transaction ends.
-pub(super) fn query_locked<T: TableRow>(tx: &WriteTransaction, text: &'static str) -> RowQuery<T> {
+pub(super) fn query_locked<T: TableRow>(tx: &WriteTransaction, text: &str) -> RowQuery<T> {
     query_rows(AssertSqlSafe(format!("{text} {}", tx.dialect.for_update())))
+}
+
+/// Returns the row of an organization that has this text in the identifying column.
+pub(super) async fn row_by_id<T: TableRow>(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+    id: &str,
+) -> Result<Option<T>, StoreError> {
+    let query = query_rows(AssertSqlSafe(by_id::<T>()));
+    query
+        .bind_org(org)
+        .bind(id)
+        .fetch_optional(connection)
+        .await
+}
+
+/// Like [`row_by_id`], with the row locked until the transaction ends.
+pub(super) async fn locked_by_id<T: TableRow>(
+    tx: &mut WriteTransaction,
+    org: &OrgId,
+    id: &str,
+) -> Result<Option<T>, StoreError> {
+    let query = query_locked(tx, &by_id::<T>());
+    query.bind_org(org).bind(id).fetch_optional(tx).await
+}
+
+fn by_id<T: TableRow>() -> String {
+    let (table, id) = (T::TABLE, T::ID);
+    format!("select {{columns}} from {table} where bucket = $1 and org_id = $2 and {id} = $3")
 }
 
 impl<T: TableRow> RowQuery<T> {
@@ -113,6 +142,16 @@ impl<T: TableRow> RowQuery<T> {
             query: self.query.bind(value),
             ..self
         }
+    }
+
+    /// Binds the bucket of an organization and its id, as two parameters.
+    pub fn bind_org(self, org: &OrgId) -> Self {
+        self.bind(org.bucket()).bind(org.as_str())
+    }
+
+    /// Binds the bucket of an organization and the id of a row in it, as two parameters.
+    pub fn bind_key(self, org: &OrgId, id: &str) -> Self {
+        self.bind(org.bucket()).bind(id)
     }
 
     pub async fn fetch_one(self, connection: &mut SqlConnection) -> Result<T, StoreError> {

@@ -49,8 +49,7 @@ pub async fn insert(
     query_rows(
         "select {columns} from sandbox_intent where bucket = $1 and org_id = $2 and payment_id = $3",
     )
-    .bind(intent.org.bucket())
-    .bind(intent.org.as_str())
+    .bind_org(&intent.org)
     .bind(&intent.payment)
     .fetch_one(tx)
     .await

@@ -26,8 +26,7 @@ pub async fn list(
         "select {columns} from saved_filter where bucket = $1 and org_id = $2 and user_id = $3
          order by created_at, name",
     )
-    .bind(user.org.bucket())
-    .bind(user.org.as_str())
+    .bind_org(&user.org)
     .bind(user.id.as_str())
     .fetch_all(connection)
     .await
@@ -45,8 +44,7 @@ pub async fn save(
          values ($1, $2, $3, $4, $5, $6)
          on conflict (bucket, org_id, user_id, name) do update set query = excluded.query",
     )
-    .bind(user.org.bucket())
-    .bind(user.org.as_str())
+    .bind_org(&user.org)
     .bind(user.id.as_str())
     .bind(&filter.name)
     .bind(&filter.query)
@@ -60,8 +58,7 @@ pub async fn remove(tx: &mut WriteTransaction, user: &User, name: &str) -> Resul
     sqlx::query(
         "delete from saved_filter where bucket = $1 and org_id = $2 and user_id = $3 and name = $4",
     )
-    .bind(user.org.bucket())
-    .bind(user.org.as_str())
+    .bind_org(&user.org)
     .bind(user.id.as_str())
     .bind(name)
     .run(tx)

@@ -4,7 +4,7 @@ use crate::SqlConnection;
 use sqlx::Row as _;
 
 use super::claims::RowClaim;
-use super::row::{OwnedEnvelope, json_text, query_rows, table_row};
+use super::row::{OwnedEnvelope, json_text, row_by_id, table_row};
 use super::statement::RunStatement as _;
 use super::{Store, StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -54,8 +54,7 @@ pub async fn insert(
         "insert into seal_state (bucket, envelope_id, org_id, level, reason, stamps, created_at, due_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (bucket, envelope_id) do nothing",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(envelope.org.as_str())
     .bind(state.level.as_str())
     .bind(state.reason.as_deref())
@@ -72,15 +71,7 @@ pub async fn of_envelope(
     org: &OrgId,
     envelope: &EnvelopeId,
 ) -> Result<Option<StoredSealState>, StoreError> {
-    query_rows(
-        "select {columns} from seal_state
-         where bucket = $1 and org_id = $2 and envelope_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(envelope.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, envelope.as_str()).await
 }
 
 /// Replaces a state that was read before.
@@ -100,8 +91,7 @@ pub async fn replace(
              stamps = $8, digest = $9, ends_at = $10, due_at = $11
          where bucket = $1 and envelope_id = $2 and coalesce(updates_sha256, '') = $3",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(sha256(before).unwrap_or_default())
     .bind(after.level.as_str())
     .bind(after.reason.as_deref())

@@ -14,7 +14,7 @@ use sqlx::any::{Any, AnyArguments};
 use sqlx::query::Query;
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::record_rows::{self, Fate, RECORD_TABLES, RecordTable};
+use super::record_rows::{self, Fate, RECORD_TABLES, RecordTable, Through, Way};
 use super::row::{OwnedEnvelope, json_text, numbered, query_rows, table_row};
 use super::statement::RunStatement as _;
 use super::{Store, StoreError, WriteTransaction, decision_blocks, envelopes, ledger};
@@ -28,66 +28,8 @@ const TABLES: &str = "
     create table sealing_row (name text, record text, number bigint, primary key (name, record, number));
     create table sealing_job (record text, number bigint, primary key (record, number));";
 
-/// Table with rows that are found through those of another, in the same bucket.
-struct Through {
-    table: &'static str,
-    /// Column that has a value of the other table's column.
-    column: &'static str,
-    other: &'static str,
-    of_other: &'static str,
-}
-
-const fn through(
-    table: &'static str,
-    column: &'static str,
-    other: &'static str,
-    of_other: &'static str,
-) -> Through {
-    Through {
-        table,
-        column,
-        other,
-        of_other,
-    }
-}
-
-const THROUGH: [Through; 10] = [
-    through("webhook_delivery", "event_id", "event", "event_id"),
-    through(
-        "webhook_attempt",
-        "delivery_id",
-        "webhook_delivery",
-        "delivery_id",
-    ),
-    through("kba_billed", "kba_id", "kba_session", "kba_id"),
-    through("kba_billed_person", "kba_id", "kba_session", "kba_id"),
-    through(
-        "signer_delivery",
-        "submitter_id",
-        "room_submitter",
-        "submitter_id",
-    ),
-    through(
-        "room_submission",
-        "submission_id",
-        "room_submitter",
-        "submission_id",
-    ),
-    through("room_template", "external_id", "template", "template_id"),
-    through(
-        "placement_decision",
-        "template_id",
-        "template",
-        "template_id",
-    ),
-    through(
-        "template_stipulation",
-        "template_id",
-        "template",
-        "template_id",
-    ),
-    through("template_version", "template_id", "template", "template_id"),
-];
+/// Column with the record in rows of batches. They are found by it alone: a copy has no more of them.
+const BATCH: &str = "envelope_id";
 
 /// External ids of submitters are the id of the record, or begin with it and a dot, which a slash comes after.
 const SUBMITTERS: &str = "insert or ignore into sealing_row (name, record, number)
@@ -132,59 +74,46 @@ fn tables() -> impl Iterator<Item = &'static RecordTable> {
     tables.filter(|table| !matches!(table.fate, Fate::Kept) || table.table == LEDGER)
 }
 
-fn way_to(table: &RecordTable) -> Option<&'static Through> {
-    THROUGH.iter().find(|way| way.table == table.table)
-}
-
 /// Returns the columns of the index by which the rows of records are found in a table.
 fn indexed(table: &RecordTable) -> String {
-    match (way_to(table), table.table) {
-        (Some(way), _) => format!("bucket, {}", way.column),
-        (None, "room_submitter") => "bucket, external_id".to_owned(),
-        (None, "template") => "bucket, owner_id".to_owned(),
-        (None, _) => column_of(table).to_owned(),
-    }
-}
-
-/// Returns the column with the record of a row. Rows of a batch are found by it alone: a copy has no more of them.
-fn column_of(table: &RecordTable) -> &'static str {
-    if table.table == "bulk_item" {
-        "envelope_id"
-    } else {
-        table.key
+    match table.way {
+        Way::Column(column) => column.to_owned(),
+        Way::Batch => BATCH.to_owned(),
+        Way::Submitters => "bucket, external_id".to_owned(),
+        Way::Documents => "bucket, owner_id".to_owned(),
+        Way::Through(way) => format!("bucket, {}", way.column),
     }
 }
 
 /// Returns the statement that notes the rows of the batch in a table.
 fn finding(table: &RecordTable) -> String {
-    let name = table.table;
-    match (way_to(table), name) {
-        (Some(way), _) => {
-            let Through {
-                column,
-                other,
-                of_other,
-                ..
-            } = way;
-            // SQLite keeps the order of cross joins.
-            format!(
-                "insert or ignore into sealing_row (name, record, number)
-                 select '{name}', found.record, own.rowid from sealing_row found
-                 cross join {other} parent on parent.rowid = found.number
-                 cross join {name} own on own.bucket = parent.bucket
-                     and own.{column} = parent.{of_other}
-                 where found.name = '{other}'"
-            )
-        }
-        (None, "room_submitter") => SUBMITTERS.to_owned(),
-        (None, "template") => TEMPLATES.to_owned(),
-        (None, _) => format!(
-            "insert or ignore into sealing_row (name, record, number)
-             select '{name}', sealing.record, own.rowid from sealing
-             cross join {name} own on own.{} = sealing.record",
-            column_of(table)
-        ),
+    match table.way {
+        Way::Column(column) => finding_by(table.table, column),
+        Way::Batch => finding_by(table.table, BATCH),
+        Way::Submitters => SUBMITTERS.to_owned(),
+        Way::Documents => TEMPLATES.to_owned(),
+        Way::Through(way) => finding_through(table.table, &way),
     }
+}
+
+fn finding_by(name: &str, column: &str) -> String {
+    format!(
+        "insert or ignore into sealing_row (name, record, number)
+         select '{name}', sealing.record, own.rowid from sealing
+         cross join {name} own on own.{column} = sealing.record"
+    )
+}
+
+fn finding_through(name: &str, way: &Through) -> String {
+    let (column, other, of_other) = (way.column, way.other.table, way.of_other);
+    // SQLite keeps the order of cross joins.
+    format!(
+        "insert or ignore into sealing_row (name, record, number)
+         select '{name}', found.record, own.rowid from sealing_row found
+         cross join {other} parent on parent.rowid = found.number
+         cross join {name} own on own.bucket = parent.bucket and own.{column} = parent.{of_other}
+         where found.name = '{other}'"
+    )
 }
 
 /// Returns the statement that changes the rows of the batch as a destruction does; none if that needs more than a
@@ -195,12 +124,7 @@ fn changing(table: &RecordTable) -> Option<String> {
         Fate::Kept | Fate::Digested => None,
         Fate::Deleted => Some(format!("delete from {name} where {}", of_batch(name))),
         Fate::Redacted(columns) => {
-            let assigned = columns.iter().map(|column| match column.split_once('=') {
-                Some((column, text)) => format!("{column} = '{text}'"),
-                None => format!("{column} = null"),
-            });
-            let assigned: Vec<String> = assigned.collect();
-            let assigned = assigned.join(", ");
+            let assigned = record_rows::assignments(columns);
             Some(format!(
                 "update {name} set {assigned} where {}",
                 of_batch(name)
@@ -508,8 +432,7 @@ pub async fn destroy(tx: &mut WriteTransaction, record: &OwnedEnvelope) -> Resul
     sqlx::query(
         "update envelope set destruction = 'destroyed' where bucket = $1 and envelope_id = $2",
     )
-    .bind(record.org.bucket())
-    .bind(record.envelope.as_str())
+    .bind_key(&record.org, record.envelope.as_str())
     .run(tx)
     .await
 }
@@ -533,16 +456,15 @@ mod tests {
         assert_eq!(records_in(&text).collect::<Vec<_>>(), [one, other]);
     }
 
-    /// Rows that a destruction finds with more than a column are found here by the other table.
+    /// Rows that a destruction finds through those of another table are found so here as well.
     #[test]
     fn each_table_has_a_way_to_its_rows() {
         let mut found = Vec::new();
         for table in tables() {
-            let (name, other) = (table.table, way_to(table).map(|way| way.other));
-            if column_of(table).contains(' ') && other.is_none() {
-                assert!(["room_submitter", "template"].contains(&name), "{name}");
+            let name = table.table;
+            if let Way::Through(way) = table.way {
+                assert!(found.contains(&way.other.table), "{name}");
             }
-            assert!(other.is_none_or(|other| found.contains(&other)), "{name}");
             found.push(name);
         }
     }

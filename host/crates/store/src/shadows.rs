@@ -39,8 +39,7 @@ pub async fn insert(tx: &mut WriteTransaction, shadow: &ShadowRun) -> Result<(),
              started_by, started_at, compared, differing, failed, left_out)
          values ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0, 0, 0)",
     )
-    .bind(shadow.org.bucket())
-    .bind(shadow.id.as_str())
+    .bind_key(&shadow.org, shadow.id.as_str())
     .bind(shadow.org.as_str())
     .bind(shadow.slot.as_str())
     .bind(shadow.component.as_str())
@@ -62,8 +61,7 @@ pub async fn end(
         "update component_shadow set ended_at = $4
          where bucket = $1 and org_id = $2 and slot = $3 and ended_at is null",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(slot.as_str())
     .bind(now.to_string())
     .execute(&mut **tx)
@@ -91,8 +89,7 @@ pub async fn last(
         "select {columns} from component_shadow where bucket = $1 and org_id = $2 and slot = $3
          order by shadow_id desc limit 1",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(slot.as_str())
     .fetch_optional(connection)
     .await
@@ -111,8 +108,7 @@ pub async fn count(
              failed = failed + $6, left_out = left_out + $7
          where bucket = $1 and org_id = $2 and shadow_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .bind(more.compared)
     .bind(more.differing)
@@ -141,8 +137,7 @@ pub async fn insert_difference(
          where (select count(*) from component_difference where bucket = $1 and shadow_id = $2) < $8
          on conflict (bucket, shadow_id, record_id, what) do nothing",
     )
-    .bind(org.bucket())
-    .bind(id.as_str())
+    .bind_key(org, id.as_str())
     .bind(record)
     .bind(what)
     .bind(json_text(before))
@@ -166,8 +161,7 @@ pub async fn differences(
          where bucket = $1 and shadow_id = $2 and org_id = $3
          order by at desc, record_id, what limit $4",
     )
-    .bind(org.bucket())
-    .bind(id.as_str())
+    .bind_key(org, id.as_str())
     .bind(org.as_str())
     .bind(limit)
     .fetch_all(connection)

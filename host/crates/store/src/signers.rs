@@ -28,8 +28,7 @@ pub async fn insert(
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
              $19, $20, $21, $22, $23)",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(signer.position)
     .bind(envelope.org.as_str())
     .bind(&signer.name)
@@ -68,8 +67,7 @@ pub async fn insert_recipient(
              signing_group)
          values ($1, $2, $3, $4, $5, $6, '', $7, $8, $9)",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(recipient.position)
     .bind(envelope.org.as_str())
     .bind(&recipient.name)
@@ -93,8 +91,7 @@ pub async fn exchange(
         "update signer set name = $4, email = $5, renewed_at = null
          where bucket = $1 and envelope_id = $2 and position = $3 and kind = 'substitute'",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(substitute.position)
     .bind(&signer.name)
     .bind(&signer.email)
@@ -106,8 +103,7 @@ pub async fn exchange(
         "update signing_link set position = case position when $3 then $4 else $3 end
          where bucket = $1 and envelope_id = $2 and position in ($3, $4)",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(substitute.position)
     .bind(signer.position)
     .run(connection)
@@ -125,8 +121,7 @@ pub async fn recipients(
              and kind in ('cc', 'viewer', 'substitute')
          order by position",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(envelope.as_str())
     .fetch_all(connection)
     .await
@@ -146,8 +141,7 @@ table_row! {
 pub async fn forget(connection: &mut SqlConnection, envelope: &Envelope) -> Result<(), StoreError> {
     // Recipients go, too: the sending inserts both from its own request.
     sqlx::query("delete from signer where bucket = $1 and envelope_id = $2")
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
+        .bind_key(&envelope.org, envelope.id.as_str())
         .run(connection)
         .await
 }
@@ -164,8 +158,7 @@ pub async fn list(
              and kind not in ('cc', 'viewer', 'substitute')
          order by position",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(envelope.as_str())
     .fetch_all(connection)
     .await
@@ -220,8 +213,7 @@ pub async fn update(
              notice_failure = case when signer_id = $11 then notice_failure end
          where bucket = $1 and envelope_id = $2 and position = $3",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(signer.position)
     .bind(signer.status.as_str())
     .bind(&signer.name)
@@ -248,8 +240,7 @@ pub async fn set_notice(
         "update signer set noticed_at = $5, notice_failure = $6
          where bucket = $1 and envelope_id = $2 and position = $3 and signer_id = $4",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(signer.position)
     .bind(signer.id.as_str())
     .bind(notice.at.to_string())
@@ -268,8 +259,7 @@ pub async fn custodians(
         "select {columns} from custodian where bucket = $1 and org_id = $2 and envelope_id = $3
          order by created_at, email",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(envelope.as_str())
     .fetch_all(connection)
     .await
@@ -295,8 +285,7 @@ pub async fn assign_custodian(
          values ($1, $2, $3, $4, $5, $6)
          on conflict (bucket, envelope_id, email) do nothing",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(&custodian.email)
     .bind(envelope.org.as_str())
     .bind(custodian.status.as_str())
@@ -329,8 +318,7 @@ pub async fn claim_renewal(
          where bucket = $1 and org_id = $2 and envelope_id = $3 and position = $4
              and (renewed_at is null or renewed_at <= $6)",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.org.as_str())
+    .bind_org(&envelope.org)
     .bind(envelope.id.as_str())
     .bind(position)
     .bind(now.to_string())
@@ -374,8 +362,7 @@ pub async fn expire_links(
         "update signing_link set expires_at = $4
          where bucket = $1 and envelope_id = $2 and position = $3 and expires_at > $4",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(signer.position)
     .bind(now.to_string())
     .run(connection)

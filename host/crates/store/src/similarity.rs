@@ -46,8 +46,7 @@ pub async fn signature(
     let row = sqlx::query(
         "select envelope_id, signature from record_text where bucket = $1 and envelope_id = $2",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .fetch_optional(connection)
     .await?;
 
@@ -70,8 +69,7 @@ pub async fn insert(
          values ($1, $2, $3, $4, $5)
          on conflict (bucket, envelope_id) do nothing",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(envelope.org.as_str())
     .bind(signature.map(Signature::text))
     .bind(i64::from(!envelope.is_upload()))
@@ -90,8 +88,7 @@ pub async fn insert(
         rows.collect::<Vec<_>>().join(", ")
     );
     let mut query = sqlx::query(AssertSqlSafe(text))
-        .bind(envelope.org.bucket())
-        .bind(envelope.id.as_str())
+        .bind_key(&envelope.org, envelope.id.as_str())
         .bind(envelope.org.as_str());
     for band in bands {
         query = query.bind(band);
@@ -128,8 +125,7 @@ pub async fn candidates(
          join control_record c on c.bucket = near.bucket and c.envelope_id = near.envelope_id
          left join control_pledge p on p.bucket = c.bucket and p.pledge_id = c.pledge_id",
     )
-    .bind(record.org.bucket())
-    .bind(record.envelope.as_str())
+    .bind_key(&record.org, record.envelope.as_str())
     .bind(record.controller.as_str())
     .bind(COMPARED)
     // A lender that has a pledge of both is no second one.
@@ -167,8 +163,7 @@ pub async fn found(
          values ($1, $2, $3, $4, $5, $6, $7)
          on conflict (bucket, envelope_id, other_id) do nothing",
     )
-    .bind(record.org.bucket())
-    .bind(record.envelope.as_str())
+    .bind_key(&record.org, record.envelope.as_str())
     .bind(other.as_str())
     .bind(record.org.as_str())
     .bind(found.reference.as_str())
@@ -187,8 +182,7 @@ pub async fn list(
         "select {columns} from record_similar where bucket = $1 and envelope_id = $2
          order by percent desc, reference",
     )
-    .bind(record.org.bucket())
-    .bind(record.envelope.as_str())
+    .bind_key(&record.org, record.envelope.as_str())
     .fetch_all(connection)
     .await
 }

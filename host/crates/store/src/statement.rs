@@ -4,9 +4,16 @@ use sqlx::any::{Any, AnyArguments};
 use sqlx::query::Query;
 
 use super::{SqlConnection, StoreError};
+use holdfast_domain::id::OrgId;
 
-/// Runs a statement for one result.
-pub(super) trait RunStatement {
+/// Binds parameters of a statement, and runs it for one result.
+pub(super) trait RunStatement: Sized {
+    /// Binds the bucket of an organization and its id, as two parameters.
+    fn bind_org(self, org: &OrgId) -> Self;
+
+    /// Binds the bucket of an organization and the id of a row in it, as two parameters: most tables have them as the key.
+    fn bind_key(self, org: &OrgId, id: &str) -> Self;
+
     /// Runs a write.
     fn run(
         self,
@@ -34,6 +41,14 @@ pub(super) trait RunStatement {
 }
 
 impl RunStatement for Query<'_, Any, AnyArguments> {
+    fn bind_org(self, org: &OrgId) -> Self {
+        self.bind(org.bucket()).bind(org.as_str())
+    }
+
+    fn bind_key(self, org: &OrgId, id: &str) -> Self {
+        self.bind(org.bucket()).bind(id)
+    }
+
     async fn run(self, connection: &mut SqlConnection) -> Result<(), StoreError> {
         self.execute(connection).await?;
         Ok(())

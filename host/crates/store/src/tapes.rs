@@ -8,7 +8,9 @@ use sqlx::any::{Any, AnyArguments};
 use sqlx::query::Query;
 
 use super::contract_facts::ContractFacts;
-use super::row::{OwnedEnvelope, TableRow, file_json, json_text, numbered, query_rows, table_row};
+use super::row::{
+    OwnedEnvelope, TableRow, file_json, json_text, numbered, query_rows, row_by_id, table_row,
+};
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -62,8 +64,7 @@ pub async fn insert(tx: &mut WriteTransaction, tape: &Tape) -> Result<(), StoreE
              pool_id, header)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
     )
-    .bind(tape.org.bucket())
-    .bind(tape.id.as_str())
+    .bind_key(&tape.org, tape.id.as_str())
     .bind(tape.org.as_str())
     .bind(&tape.name)
     .bind(tape.format.as_str())
@@ -85,12 +86,7 @@ pub async fn get(
     org: &OrgId,
     id: &TapeId,
 ) -> Result<Option<Tape>, StoreError> {
-    query_rows("select {columns} from tape where bucket = $1 and org_id = $2 and tape_id = $3")
-        .bind(org.bucket())
-        .bind(org.as_str())
-        .bind(id.as_str())
-        .fetch_optional(connection)
-        .await
+    row_by_id(connection, org, id.as_str()).await
 }
 
 /// Lists the tapes of an organization, newest first.
@@ -104,8 +100,7 @@ pub async fn list(
         "select {columns} from tape where bucket = $1 and org_id = $2 and tape_id < $3
          order by tape_id desc limit $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(after.map_or(TapeId::LAST, TapeId::as_str))
     .bind(limit)
     .fetch_all(connection)
@@ -120,8 +115,7 @@ pub async fn unfinished(connection: &mut SqlConnection, org: &OrgId) -> Result<i
         "select count(*) as unfinished from tape
          where bucket = $1 and org_id = $2 and status in ('checking', 'choosing')",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .fetch_one(connection)
     .await?;
     Ok(row.try_get("unfinished")?)
@@ -140,8 +134,7 @@ pub async fn newest_of_names(
                  and tape_id < $3 group by name)
          order by case when name = $4 then 0 else 1 end, tape_id desc limit $5",
     )
-    .bind(tape.org.bucket())
-    .bind(tape.org.as_str())
+    .bind_org(&tape.org)
     .bind(tape.id.as_str())
     .bind(&tape.name)
     .bind(limit)
@@ -191,8 +184,7 @@ pub async fn add_rows(
         "update tape set done = $4, progress = $5, reused = $6, other_tapes = $7, other_claims = $8
          where bucket = $1 and tape_id = $2 and done = $3 and status = 'checking'",
     )
-    .bind(tape.org.bucket())
-    .bind(tape.id.as_str())
+    .bind_key(&tape.org, tape.id.as_str())
     .bind(done(before))
     .bind(done(now))
     .bind(json_text(now))
@@ -233,8 +225,7 @@ async fn insert_rows(
     );
 
     let mut query: Query<'_, Any, AnyArguments> = sqlx::query(AssertSqlSafe(text))
-        .bind(tape.org.bucket())
-        .bind(tape.id.as_str())
+        .bind_key(&tape.org, tape.id.as_str())
         .bind(tape.org.as_str());
     let list = |findings: &Vec<TapeFinding>| (!findings.is_empty()).then(|| json_text(findings));
     for row in rows {
@@ -283,8 +274,7 @@ pub async fn rows(
          order by line limit $4"
     );
     query_rows(AssertSqlSafe(text))
-        .bind(tape.org.bucket())
-        .bind(tape.id.as_str())
+        .bind_key(&tape.org, tape.id.as_str())
         .bind(after)
         .bind(limit)
         .fetch_all(connection)
@@ -304,9 +294,8 @@ pub async fn rows_of_records(
                  and envelope_id in ({})",
             numbered(3, envelopes.len())
         );
-        let mut query = query_rows::<StoredRow>(AssertSqlSafe(text))
-            .bind(tape.org.bucket())
-            .bind(tape.id.as_str());
+        let mut query =
+            query_rows::<StoredRow>(AssertSqlSafe(text)).bind_key(&tape.org, tape.id.as_str());
         for envelope in envelopes {
             query = query.bind(envelope.as_str());
         }
@@ -342,8 +331,7 @@ pub async fn finish(
         "update tape set status = 'checked', summary = $3, ledger_sequence = $4, checked_at = $5
          where bucket = $1 and tape_id = $2 and status = 'checking'",
     )
-    .bind(tape.org.bucket())
-    .bind(tape.id.as_str())
+    .bind_key(&tape.org, tape.id.as_str())
     .bind(json_text(summary))
     .bind(ledger_sequence)
     .bind(now.to_string())
@@ -363,8 +351,7 @@ pub async fn end(
         "update tape set status = $5, refusal = $3, checked_at = $4
          where bucket = $1 and tape_id = $2 and status = 'checking'",
     )
-    .bind(tape.org.bucket())
-    .bind(tape.id.as_str())
+    .bind_key(&tape.org, tape.id.as_str())
     .bind(json_text(refusal))
     .bind(now.to_string())
     .bind(status.as_str())
@@ -377,8 +364,7 @@ pub async fn count_failure(tx: &mut WriteTransaction, tape: &Tape) -> Result<(),
     sqlx::query(
         "update tape set failures = failures + 1 where bucket = $1 and tape_id = $2 and status = 'checking'",
     )
-    .bind(tape.org.bucket())
-    .bind(tape.id.as_str())
+    .bind_key(&tape.org, tape.id.as_str())
     .run(tx)
     .await
 }
@@ -396,8 +382,7 @@ pub async fn begin(
         "update tape set status = 'checking', map = $3, header = null
          where bucket = $1 and tape_id = $2 and status = 'choosing'",
     )
-    .bind(tape.org.bucket())
-    .bind(tape.id.as_str())
+    .bind_key(&tape.org, tape.id.as_str())
     .bind(json_text(map))
     .run_guarded(tx)
     .await
@@ -409,8 +394,7 @@ pub async fn begin(
 /// [`StoreError::Conflict`] if it is deleted already.
 pub async fn delete(tx: &mut WriteTransaction, tape: &Tape) -> Result<(), StoreError> {
     sqlx::query("delete from tape where bucket = $1 and org_id = $2 and tape_id = $3")
-        .bind(tape.org.bucket())
-        .bind(tape.org.as_str())
+        .bind_org(&tape.org)
         .bind(tape.id.as_str())
         .run_guarded(tx)
         .await
@@ -428,8 +412,7 @@ pub async fn delete_rows(
              (select line from tape_row where bucket = $1 and tape_id = $2 and org_id = $3
                  order by line limit $4)",
     )
-    .bind(org.bucket())
-    .bind(id.as_str())
+    .bind_key(org, id.as_str())
     .bind(org.as_str())
     .bind(limit)
     .execute(&mut **tx)
@@ -451,8 +434,7 @@ pub async fn sent_before(
              and status <> 'checking' and ($4 = 0 or status = 'choosing')
          order by created_at limit $5",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(before.to_string())
     .bind(i64::from(only_choosing))
     .bind(limit)
@@ -472,8 +454,7 @@ pub async fn claimed(
              and elsewhere like $4
          order by line limit $3",
     )
-    .bind(tape.org.bucket())
-    .bind(tape.id.as_str())
+    .bind_key(&tape.org, tape.id.as_str())
     .bind(limit)
     // As a value of JSON, which no text of a finding can have: its quotation marks are escaped.
     .bind(format!("%\"{}\"%", FindingCode::OtherClaim))
@@ -488,8 +469,7 @@ pub async fn row(
     line: i64,
 ) -> Result<Option<StoredRow>, StoreError> {
     query_rows("select {columns} from tape_row where bucket = $1 and tape_id = $2 and line = $3")
-        .bind(tape.org.bucket())
-        .bind(tape.id.as_str())
+        .bind_key(&tape.org, tape.id.as_str())
         .bind(line)
         .fetch_optional(connection)
         .await
@@ -545,8 +525,7 @@ pub async fn own_records(
                  and c.envelope_id = envelope.envelope_id and c.controller_id <> envelope.org_id))
          order by envelope_id limit $5",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(after)
     .bind(i64::from(only_controlled))
     .bind(limit)
@@ -656,9 +635,7 @@ async fn rows_of<T: TableRow>(
             "select {{columns}} from {table} where bucket = $1 and org_id = $2
                  and envelope_id in ({list})"
         );
-        let mut query = query_rows::<T>(AssertSqlSafe(text))
-            .bind(org.bucket())
-            .bind(org.as_str());
+        let mut query = query_rows::<T>(AssertSqlSafe(text)).bind_org(&org);
         for envelope in envelopes {
             query = query.bind(envelope.as_str());
         }
@@ -735,8 +712,7 @@ pub async fn put_map(
          on conflict (bucket, org_id, name) do update set document = excluded.document,
              made_by = excluded.made_by, updated_at = excluded.updated_at",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(&named.name)
     .bind(json_text(&named.map))
     .bind(&named.made_by)
@@ -751,12 +727,7 @@ pub async fn map(
     org: &OrgId,
     name: &str,
 ) -> Result<Option<NamedTapeMap>, StoreError> {
-    query_rows("select {columns} from tape_map where bucket = $1 and org_id = $2 and name = $3")
-        .bind(org.bucket())
-        .bind(org.as_str())
-        .bind(name)
-        .fetch_optional(connection)
-        .await
+    row_by_id(connection, org, name).await
 }
 
 /// Lists the maps of an organization by name.
@@ -768,8 +739,7 @@ pub async fn maps(
     query_rows(
         "select {columns} from tape_map where bucket = $1 and org_id = $2 order by name limit $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(limit)
     .fetch_all(connection)
     .await

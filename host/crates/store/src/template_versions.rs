@@ -20,8 +20,7 @@ pub async fn insert(
              document_key, document_sha256, document_size, document_repair, fields, word_source)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
     )
-    .bind(template.org.bucket())
-    .bind(template.id.as_str())
+    .bind_key(&template.org, template.id.as_str())
     .bind(version.number)
     .bind(template.org.as_str())
     .bind(version.made_by.as_deref())
@@ -47,8 +46,7 @@ pub async fn get(
         "select {columns} from template_version
          where bucket = $1 and template_id = $2 and number = $3 and org_id = $4",
     )
-    .bind(org.bucket())
-    .bind(template.as_str())
+    .bind_key(org, template.as_str())
     .bind(number)
     .bind(org.as_str())
     .fetch_optional(connection)
@@ -66,8 +64,7 @@ pub async fn list(
         "select {columns} from template_version
          where bucket = $1 and template_id = $2 and org_id = $3 order by number desc limit $4",
     )
-    .bind(org.bucket())
-    .bind(template.as_str())
+    .bind_key(org, template.as_str())
     .bind(org.as_str())
     .bind(limit)
     .fetch_all(connection)

@@ -4,7 +4,7 @@ use crate::SqlConnection;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::page::PagedQuery;
-use super::row::{json_text, query_locked, query_rows, table_row};
+use super::row::{json_text, locked_by_id, query_rows, row_by_id, table_row};
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -26,8 +26,7 @@ pub async fn insert(connection: &mut SqlConnection, template: &Template) -> Resu
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15, $16, $17,
              $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28)",
     )
-    .bind(template.org.bucket())
-    .bind(template.id.as_str())
+    .bind_key(&template.org, template.id.as_str())
     .bind(template.org.as_str())
     .bind(&template.name)
     .bind(template.external_id.as_deref())
@@ -97,14 +96,7 @@ pub async fn find(
     org: &OrgId,
     id: &TemplateId,
 ) -> Result<Option<Template>, StoreError> {
-    query_rows(
-        "select {columns} from template where bucket = $1 and org_id = $2 and template_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(id.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, id.as_str()).await
 }
 
 /// Like [`get`], with the row locked until the transaction ends.
@@ -113,16 +105,7 @@ pub async fn lock(
     org: &OrgId,
     id: &TemplateId,
 ) -> Result<Option<Template>, StoreError> {
-    let found: Option<Template> = query_locked(
-        tx,
-        "select {columns} from template where bucket = $1 and org_id = $2 and template_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(id.as_str())
-    .fetch_optional(tx)
-    .await?;
-
+    let found: Option<Template> = locked_by_id(tx, org, id.as_str()).await?;
     Ok(found.filter(|template| template.deleted_at.is_none()))
 }
 
@@ -136,8 +119,7 @@ pub async fn made_for(
         "select {columns} from template where bucket = $1 and org_id = $2 and owner_id = $3
              and source_key = $4 and deleted_at is null",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(&made_for.owner)
     .bind(&made_for.source)
     .fetch_optional(connection)
@@ -224,8 +206,7 @@ pub async fn folders(
         condition.unwrap_or_default(),
     );
     let mut query = sqlx::query(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(Origin::Library.as_str());
     if let Some(reader) = reader {
         query = query.bind(address(reader));
@@ -247,8 +228,7 @@ pub async fn is_out_for_signing(
          where bucket = $1 and org_id = $2 and status in ('sent', 'viewed') and template_id = $3
          limit 1",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .finds_row(connection)
     .await
@@ -271,9 +251,7 @@ pub async fn by_ids(
          where bucket = $1 and org_id = $2 and template_id in ({})",
         names.join(", ")
     );
-    let mut query = query_rows(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str());
+    let mut query = query_rows(AssertSqlSafe(text)).bind_org(org);
     for id in ids {
         query = query.bind(id.as_str());
     }
@@ -293,8 +271,7 @@ pub async fn rename(
              may_decline = $7, folder = $8, shared_with = $9, word_source = $10, reminders = $11
          where bucket = $1 and template_id = $2",
     )
-    .bind(template.org.bucket())
-    .bind(template.id.as_str())
+    .bind_key(&template.org, template.id.as_str())
     .bind(&template.name)
     .bind(template.external_id.as_deref())
     .bind(now.to_string())
@@ -319,8 +296,7 @@ pub async fn delete(
         "update template set deleted_at = $3, updated_at = $3, owner_id = null
          where bucket = $1 and template_id = $2 and deleted_at is null",
     )
-    .bind(template.org.bucket())
-    .bind(template.id.as_str())
+    .bind_key(&template.org, template.id.as_str())
     .bind(now.to_string())
     .run(connection)
     .await
@@ -337,8 +313,7 @@ pub async fn restore(
         "update template set deleted_at = null, updated_at = $3, provider_stale = 1
          where bucket = $1 and template_id = $2 and deleted_at is not null",
     )
-    .bind(template.org.bucket())
-    .bind(template.id.as_str())
+    .bind_key(&template.org, template.id.as_str())
     .bind(now.to_string())
     .run_guarded(connection)
     .await
@@ -357,8 +332,7 @@ pub async fn copy_anew(
              document_size = $7, source_content = $8, updated_at = $9, provider_stale = 1
          where bucket = $1 and template_id = $2",
     )
-    .bind(copy.org.bucket())
-    .bind(copy.id.as_str())
+    .bind_key(&copy.org, copy.id.as_str())
     .bind(&copy.name)
     .bind(json_text(&copy.fields))
     .bind(document.map(|document| document.key.as_str()))
@@ -380,8 +354,7 @@ pub async fn last_documents(
         "select {columns} from template where bucket = $1 and org_id = $2 and document_key is not null
          order by template_id desc limit $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(limit)
     .fetch_all(connection)
     .await?;
@@ -404,8 +377,7 @@ pub async fn set_fields(
         "update template set fields = $4, updated_at = $5
          where bucket = $1 and template_id = $2 and fields = $3",
     )
-    .bind(template.org.bucket())
-    .bind(template.id.as_str())
+    .bind_key(&template.org, template.id.as_str())
     .bind(json_text(&template.fields))
     .bind(json_text(&fields))
     .bind(now.to_string())
@@ -433,8 +405,7 @@ pub async fn replace(
          where bucket = $1 and template_id = $2 and fields = $3
              and coalesce(document_key, '') = $4 and version = $10",
     )
-    .bind(before.org.bucket())
-    .bind(before.id.as_str())
+    .bind_key(&before.org, before.id.as_str())
     .bind(json_text(&before.fields))
     .bind(document_key(before))
     .bind(json_text(&after.fields))
@@ -466,8 +437,7 @@ pub async fn note_synced(
          where bucket = $1 and template_id = $2 and fields = $3
              and coalesce(document_key, '') = $4",
     )
-    .bind(template.org.bucket())
-    .bind(template.id.as_str())
+    .bind_key(&template.org, template.id.as_str())
     .bind(json_text(&template.fields))
     .bind(document_key(template))
     .bind(provider_template)
@@ -481,8 +451,7 @@ pub async fn note_stale(
     template: &Template,
 ) -> Result<(), StoreError> {
     sqlx::query("update template set provider_stale = 1 where bucket = $1 and template_id = $2")
-        .bind(template.org.bucket())
-        .bind(template.id.as_str())
+        .bind_key(&template.org, template.id.as_str())
         .run(connection)
         .await
 }

@@ -24,8 +24,7 @@ pub async fn insert(
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
          on conflict (bucket, org_id, source) do nothing",
     )
-    .bind(message.org.bucket())
-    .bind(message.id.as_str())
+    .bind_key(&message.org, message.id.as_str())
     .bind(message.org.as_str())
     .bind(source)
     .bind(message.channel.as_str())
@@ -64,8 +63,7 @@ pub async fn list(
              and ($5 = '' or envelope_id = $5)
          order by message_id desc limit $6",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(
         search
             .after
@@ -106,8 +104,7 @@ pub async fn delete_before(tx: &mut WriteTransaction, at: Timestamp) -> Result<(
 pub async fn advanced(connection: &mut SqlConnection, org: &OrgId) -> Result<i64, StoreError> {
     let row =
         sqlx::query("select advanced_seconds from test_clock where bucket = $1 and org_id = $2")
-            .bind(org.bucket())
-            .bind(org.as_str())
+            .bind_org(org)
             .fetch_optional(connection)
             .await?;
     let seconds = row.map(|row| row.try_get("advanced_seconds")).transpose()?;
@@ -181,8 +178,7 @@ pub async fn advance(tx: &mut WriteTransaction, org: &OrgId, by: i64) -> Result<
             earlier.join(", ")
         );
         sqlx::query(AssertSqlSafe(text))
-            .bind(org.bucket())
-            .bind(org.as_str())
+            .bind_org(org)
             .execute(&mut **tx)
             .await?;
     }
@@ -192,8 +188,7 @@ pub async fn advance(tx: &mut WriteTransaction, org: &OrgId, by: i64) -> Result<
          on conflict (bucket, org_id) do update
              set advanced_seconds = test_clock.advanced_seconds + excluded.advanced_seconds",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(by)
     .execute(&mut **tx)
     .await?;

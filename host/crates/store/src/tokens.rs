@@ -21,8 +21,7 @@ pub async fn revoke(
         "insert into revoked_token (bucket, token_id, org_id, revoked_at, expires_at)
          values ($1, $2, $3, $4, $5) on conflict (bucket, token_id) do nothing",
     )
-    .bind(org.bucket())
-    .bind(token.as_str())
+    .bind_key(org, token.as_str())
     .bind(org.as_str())
     .bind(now.to_string())
     .bind(expires_at.to_string())
@@ -40,8 +39,7 @@ pub async fn is_revoked(
         "select token_id from revoked_token
          where bucket = $1 and token_id = $2 and org_id = $3",
     )
-    .bind(org.bucket())
-    .bind(token.as_str())
+    .bind_key(org, token.as_str())
     .bind(org.as_str())
     .finds_row(connection)
     .await

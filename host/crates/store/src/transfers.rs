@@ -111,8 +111,7 @@ pub async fn list(
              order by transfer_id desc limit $4) as bought
          order by transfer_id desc limit $4",
     )
-    .bind(party.bucket())
-    .bind(party.as_str())
+    .bind_org(party)
     // Behind every id.
     .bind(after.map_or("u", TransferId::as_str))
     .bind(limit)
@@ -299,8 +298,7 @@ pub async fn sold(tx: &mut WriteTransaction, sold: &SoldRecord) -> Result<(), St
          on conflict (bucket, envelope_id, party_id) do update set
              transfer_id = excluded.transfer_id, copy = excluded.copy, sold_at = excluded.sold_at",
     )
-    .bind(sold.org.bucket())
-    .bind(sold.envelope.as_str())
+    .bind_key(&sold.org, sold.envelope.as_str())
     .bind(sold.party.as_str())
     .bind(sold.org.as_str())
     .bind(sold.transfer.as_str())
@@ -317,8 +315,7 @@ pub async fn bought_back(
 ) -> Result<(), StoreError> {
     // The agreement about the seller's copy ends when the party has control again.
     sqlx::query("delete from control_sold where bucket = $1 and envelope_id = $2 and party_id = $3")
-        .bind(record.org.bucket())
-        .bind(record.envelope.as_str())
+        .bind_key(&record.org, record.envelope.as_str())
         .bind(record.controller.as_str())
         .run(tx)
         .await

@@ -3,7 +3,7 @@
 use crate::SqlConnection;
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::row::{query_locked, query_rows, table_row};
+use super::row::{locked_by_id, query_rows, row_by_id, table_row};
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -18,8 +18,7 @@ pub async fn insert(tx: &mut WriteTransaction, user: &User) -> Result<(), StoreE
              issuer, subject, proved_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
-    .bind(user.org.bucket())
-    .bind(user.id.as_str())
+    .bind_key(&user.org, user.id.as_str())
     .bind(user.org.as_str())
     .bind(&user.email)
     .bind(user.role.as_str())
@@ -41,8 +40,7 @@ pub async fn update(tx: &mut WriteTransaction, user: &User) -> Result<(), StoreE
              subject = $9, proved_at = $10
          where bucket = $1 and org_id = $2 and user_id = $3",
     )
-    .bind(user.org.bucket())
-    .bind(user.org.as_str())
+    .bind_org(&user.org)
     .bind(user.id.as_str())
     .bind(user.role.as_str())
     .bind(user.status.as_str())
@@ -65,8 +63,7 @@ pub async fn prove(
     sqlx::query(
         "update org_user set proved_at = $4 where bucket = $1 and org_id = $2 and user_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .bind(now.to_string())
     .run(tx)
@@ -78,12 +75,7 @@ pub async fn get(
     org: &OrgId,
     id: &UserId,
 ) -> Result<Option<User>, StoreError> {
-    query_rows("select {columns} from org_user where bucket = $1 and org_id = $2 and user_id = $3")
-        .bind(org.bucket())
-        .bind(org.as_str())
-        .bind(id.as_str())
-        .fetch_optional(connection)
-        .await
+    row_by_id(connection, org, id.as_str()).await
 }
 
 /// Like [`get`], with the row locked until the transaction ends.
@@ -92,22 +84,13 @@ pub async fn lock(
     org: &OrgId,
     id: &UserId,
 ) -> Result<Option<User>, StoreError> {
-    query_locked(
-        tx,
-        "select {columns} from org_user where bucket = $1 and org_id = $2 and user_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(id.as_str())
-    .fetch_optional(tx)
-    .await
+    locked_by_id(tx, org, id.as_str()).await
 }
 
 /// Returns the users of an organization, oldest first.
 pub async fn list(connection: &mut SqlConnection, org: &OrgId) -> Result<Vec<User>, StoreError> {
     query_rows("select {columns} from org_user where bucket = $1 and org_id = $2 order by user_id")
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .fetch_all(connection)
         .await
 }
@@ -119,8 +102,7 @@ pub async fn by_address(
     email: &str,
 ) -> Result<Option<User>, StoreError> {
     query_rows("select {columns} from org_user where bucket = $1 and org_id = $2 and email = $3")
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(email)
         .fetch_optional(connection)
         .await
@@ -138,8 +120,7 @@ pub async fn by_identity(
         "select {columns} from org_user
          where bucket = $1 and org_id = $2 and issuer = $3 and subject = $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(&identity.issuer)
     .bind(&identity.subject)
     .fetch_optional(connection)
@@ -157,8 +138,7 @@ pub async fn bind(
         "update org_user set issuer = $4, subject = $5
          where bucket = $1 and org_id = $2 and user_id = $3 and issuer is null",
     )
-    .bind(user.org.bucket())
-    .bind(user.org.as_str())
+    .bind_org(&user.org)
     .bind(user.id.as_str())
     .bind(&identity.issuer)
     .bind(&identity.subject)
@@ -188,8 +168,7 @@ pub async fn insert_link(tx: &mut WriteTransaction, link: &SignInLink) -> Result
         "insert into sign_in_link (bucket, link_id, org_id, user_id, created_at, expires_at, leads_to)
          values ($1, $2, $3, $4, $5, $6, $7)",
     )
-    .bind(link.org.bucket())
-    .bind(link.id.as_str())
+    .bind_key(&link.org, link.id.as_str())
     .bind(link.org.as_str())
     .bind(link.user.as_str())
     .bind(link.created_at.to_string())
@@ -226,8 +205,7 @@ pub async fn links_since(
         "select count(*) as count, max(created_at) as last from sign_in_link
          where bucket = $1 and org_id = $2 and user_id = $3 and created_at > $4",
     )
-    .bind(user.org.bucket())
-    .bind(user.org.as_str())
+    .bind_org(&user.org)
     .bind(user.id.as_str())
     .bind(since.to_string())
     .fetch_one(connection)
@@ -253,8 +231,7 @@ pub async fn open_link(
              and expires_at > $4 and expires_at <= $5
          order by created_at desc limit 1",
     )
-    .bind(user.org.bucket())
-    .bind(user.org.as_str())
+    .bind_org(&user.org)
     .bind(user.id.as_str())
     .bind(after.to_string())
     .bind(until.to_string())
@@ -283,8 +260,7 @@ pub async fn requested_mails(
          from sign_in_mail
          where bucket = $1 and org_id = $2 and user_id = $3 and sent_at > $4",
     )
-    .bind(user.org.bucket())
-    .bind(user.org.as_str())
+    .bind_org(&user.org)
     .bind(user.id.as_str())
     .bind(since.to_string())
     .bind(network)
@@ -311,8 +287,7 @@ pub async fn insert_requested_mail(
         "insert into sign_in_mail (bucket, org_id, user_id, link_id, network, sent_at)
          values ($1, $2, $3, $4, $5, $6)",
     )
-    .bind(user.org.bucket())
-    .bind(user.org.as_str())
+    .bind_org(&user.org)
     .bind(user.id.as_str())
     .bind(link.as_str())
     .bind(network)
@@ -332,8 +307,7 @@ pub async fn use_link(
         "update sign_in_link set used_at = $4
          where bucket = $1 and org_id = $2 and link_id = $3 and used_at is null",
     )
-    .bind(link.org.bucket())
-    .bind(link.org.as_str())
+    .bind_org(&link.org)
     .bind(link.id.as_str())
     .bind(now.to_string())
     .changes_row(tx)
@@ -351,8 +325,7 @@ pub async fn end_links(
         "update sign_in_link set used_at = $4
          where bucket = $1 and org_id = $2 and user_id = $3 and used_at is null",
     )
-    .bind(user.org.bucket())
-    .bind(user.org.as_str())
+    .bind_org(&user.org)
     .bind(user.id.as_str())
     .bind(now.to_string())
     .run(tx)
@@ -369,8 +342,7 @@ pub async fn insert_session(
              seen_at, expires_at, address, browser, confirmed_at, issuer)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
     )
-    .bind(session.org.bucket())
-    .bind(session.id.as_str())
+    .bind_key(&session.org, session.id.as_str())
     .bind(session.org.as_str())
     .bind(session.user.as_str())
     // A hash: a copy of the database opens no session.
@@ -423,8 +395,7 @@ pub async fn sessions(
          where bucket = $1 and org_id = $2 and user_id = $3 and expires_at > $4 and seen_at > $5
          order by session_id desc",
     )
-    .bind(user.org.bucket())
-    .bind(user.org.as_str())
+    .bind_org(&user.org)
     .bind(user.id.as_str())
     .bind(now.to_string())
     .bind(seen_after.to_string())
@@ -443,8 +414,7 @@ pub async fn seen(
         "update user_session set seen_at = $4
          where bucket = $1 and org_id = $2 and session_id = $3 and seen_at < $4",
     )
-    .bind(session.org.bucket())
-    .bind(session.org.as_str())
+    .bind_org(&session.org)
     .bind(session.id.as_str())
     .bind(now.to_string())
     .run(tx)
@@ -461,8 +431,7 @@ pub async fn confirm_session(
         "update user_session set confirmed_at = $4
          where bucket = $1 and org_id = $2 and session_id = $3",
     )
-    .bind(session.org.bucket())
-    .bind(session.org.as_str())
+    .bind_org(&session.org)
     .bind(session.id.as_str())
     .bind(now.to_string())
     .run(tx)
@@ -480,8 +449,7 @@ pub async fn end_sessions(
         "delete from user_session
          where bucket = $1 and org_id = $2 and user_id = $3 and ($4 = '' or session_id = $4)",
     )
-    .bind(user.org.bucket())
-    .bind(user.org.as_str())
+    .bind_org(&user.org)
     .bind(user.id.as_str())
     .bind(only.map_or("", SessionId::as_str))
     .execute(&mut **tx)

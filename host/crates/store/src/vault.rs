@@ -56,8 +56,7 @@ pub async fn intend(
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
          on conflict (bucket, envelope_id) do nothing",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(envelope.org.as_str())
     .bind(intent.id.as_str())
     .bind(&intent.trigger)
@@ -108,8 +107,7 @@ pub async fn forget_intent(
         "delete from vault_intent
          where bucket = $1 and envelope_id = $2 and finished_at is null",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .run(tx)
     .await
 }
@@ -124,8 +122,7 @@ pub async fn forget_unattended_intent(
          where bucket = $1 and envelope_id = $2 and finished_at is null
              and requested_by = 'system'",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .execute(&mut **tx)
     .await?;
 
@@ -148,8 +145,7 @@ pub async fn finish_intent(
              failed_at = null, failures = 0
          where bucket = $1 and envelope_id = $2 and intent_id = $3 and finished_at is null",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(intent.id.as_str())
     .bind(now.to_string())
     .run_guarded(tx)
@@ -159,8 +155,7 @@ pub async fn finish_intent(
         "delete from vault_step
          where bucket = $1 and envelope_id = $2 and (intent_id <> $3 or step <> $4)",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(intent.id.as_str())
     .bind(keep)
     .run(tx)
@@ -182,8 +177,7 @@ pub async fn note_failure(
              failures = failures + 1
          where bucket = $1 and envelope_id = $2 and intent_id = $3 and finished_at is null",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(intent.id.as_str())
     .bind(step)
     .bind(message)
@@ -225,8 +219,7 @@ pub async fn step(
         "select envelope_id, result from vault_step
          where bucket = $1 and envelope_id = $2 and intent_id = $3 and step = $4",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(intent.id.as_str())
     .bind(step)
     .fetch_optional(connection)
@@ -252,8 +245,7 @@ pub async fn record_step(
          on conflict (bucket, envelope_id, intent_id, step) do update set step = excluded.step
          returning envelope_id, result",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(intent.id.as_str())
     .bind(name)
     .bind(envelope.org.as_str())
@@ -276,8 +268,7 @@ pub async fn forget_step(
         "delete from vault_step
          where bucket = $1 and envelope_id = $2 and intent_id = $3 and step = $4",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(intent.id.as_str())
     .bind(step)
     .run(tx)
@@ -295,8 +286,7 @@ pub async fn checkpoint(
         "select envelope_id, checkpoint from vault_intent
          where bucket = $1 and envelope_id = $2 and finished_at is not null",
     )
-    .bind(org.bucket())
-    .bind(envelope.as_str())
+    .bind_key(org, envelope.as_str())
     .fetch_optional(connection)
     .await?;
     let note = row.map(|row| intent_columns(&row).optional_text("checkpoint"));
@@ -316,8 +306,7 @@ pub async fn source(
              on s.bucket = i.bucket and s.envelope_id = i.envelope_id and s.intent_id = i.intent_id
          where s.bucket = $1 and s.envelope_id = $2 and s.step = $3 and i.finished_at is not null",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(fetch)
     .fetch_optional(connection)
     .await?;
@@ -341,8 +330,7 @@ async fn select_intent(
              ledger_sequence, checkpoint, wording, failed_step, last_error, failed_at, failures
          from vault_intent where bucket = $1 and envelope_id = $2",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .fetch_optional(connection)
     .await?;
 
@@ -366,8 +354,7 @@ pub async fn insert_evaluation(
         "insert into evaluation (bucket, envelope_id, org_id, facts, component, evaluated_at, answer)
          values ($1, $2, $3, $4, $5, $6, $7)",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(envelope.org.as_str())
     .bind(facts.to_string())
     .bind(component.to_string())
@@ -388,8 +375,7 @@ pub async fn insert_release(
         "insert into vault_release (bucket, envelope_id, org_id, released_at, form)
          values ($1, $2, $3, $4, $5)",
     )
-    .bind(envelope.org.bucket())
-    .bind(envelope.id.as_str())
+    .bind_key(&envelope.org, envelope.id.as_str())
     .bind(envelope.org.as_str())
     .bind(at.to_string())
     .bind(form.to_string())

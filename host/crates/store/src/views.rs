@@ -16,8 +16,7 @@ pub async fn insert(tx: &mut WriteTransaction, view: &View) -> Result<(), StoreE
              access, purpose, created_at, expires_at, controlled_since)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
     )
-    .bind(view.org.bucket())
-    .bind(view.id.as_str())
+    .bind_key(&view.org, view.id.as_str())
     .bind(view.envelope.as_str())
     .bind(view.org.as_str())
     .bind(view.controller.as_str())
@@ -51,8 +50,7 @@ pub async fn list(
         "select {columns} from control_view where bucket = $1 and envelope_id = $2 and controller_id = $3
          order by view_id desc",
     )
-    .bind(record.org.bucket())
-    .bind(record.envelope.as_str())
+    .bind_key(&record.org, record.envelope.as_str())
     .bind(record.controller.as_str())
     .fetch_all(connection)
     .await
@@ -69,8 +67,7 @@ pub async fn revoke(
         "update control_view set revoked_at = $3
          where bucket = $1 and view_id = $2 and revoked_at is null",
     )
-    .bind(view.org.bucket())
-    .bind(view.id.as_str())
+    .bind_key(&view.org, view.id.as_str())
     .bind(at.to_string())
     .run_guarded(tx)
     .await
@@ -84,8 +81,7 @@ pub async fn opened(
 ) -> Result<(), StoreError> {
     // Only the last look is needed here; the ledger has all of them.
     sqlx::query("update control_view set opened_at = $3 where bucket = $1 and view_id = $2")
-        .bind(view.org.bucket())
-        .bind(view.id.as_str())
+        .bind_key(&view.org, view.id.as_str())
         .bind(at.to_string())
         .run(tx)
         .await
@@ -117,8 +113,7 @@ pub async fn insert_copy(tx: &mut WriteTransaction, copy: &HandedCopy) -> Result
              purpose, made_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
-    .bind(copy.org.bucket())
-    .bind(copy.id.as_str())
+    .bind_key(&copy.org, copy.id.as_str())
     .bind(copy.envelope.as_str())
     .bind(copy.org.as_str())
     .bind(copy.party.as_str())

@@ -45,8 +45,7 @@ pub async fn insert(tx: &mut WriteTransaction, endpoint: &Endpoint) -> Result<()
              is_active, partner_key_id, legacy, secret, created_by, created_at, updated_at, lease_epoch)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, 0)",
     )
-    .bind(endpoint.org.bucket())
-    .bind(endpoint.id.as_str())
+    .bind_key(&endpoint.org, endpoint.id.as_str())
     .bind(endpoint.org.as_str())
     .bind(&endpoint.url)
     .bind(endpoint.description.as_deref())
@@ -91,8 +90,7 @@ async fn find(
          where bucket = $1 and org_id = $2 and endpoint_id = $3 and deleted_at is null {lock}"
     );
     query_rows(AssertSqlSafe(text))
-        .bind(org.bucket())
-        .bind(org.as_str())
+        .bind_org(org)
         .bind(id.as_str())
         .fetch_optional(connection)
         .await
@@ -109,8 +107,7 @@ pub async fn was_there(
         "select endpoint_id from webhook_endpoint
          where bucket = $1 and org_id = $2 and endpoint_id = $3",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(id.as_str())
     .finds_row(connection)
     .await
@@ -128,8 +125,7 @@ pub async fn list(
              and ($3 = '' or partner_key_id = $3)
          order by endpoint_id",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(key.map_or("", KeyId::as_str))
     .fetch_all(connection)
     .await
@@ -148,8 +144,7 @@ pub async fn update(tx: &mut WriteTransaction, endpoint: &Endpoint) -> Result<()
              lease_until = case when $6 = 1 then lease_until end
          where bucket = $1 and endpoint_id = $2",
     )
-    .bind(endpoint.org.bucket())
-    .bind(endpoint.id.as_str())
+    .bind_key(&endpoint.org, endpoint.id.as_str())
     .bind(&endpoint.url)
     .bind(endpoint.description.as_deref())
     .bind(json_text(&endpoint.selectors))
@@ -182,8 +177,7 @@ pub async fn delete(
              holder = null, lease_until = null
          where bucket = $1 and endpoint_id = $2",
     )
-    .bind(endpoint.org.bucket())
-    .bind(endpoint.id.as_str())
+    .bind_key(&endpoint.org, endpoint.id.as_str())
     .bind(now.to_string())
     .execute(&mut **tx)
     .await?;
@@ -241,8 +235,7 @@ pub async fn take(
              and (lease_until is null or lease_until <= $4)
          returning {columns}",
     )
-    .bind(wanted.org.bucket())
-    .bind(wanted.endpoint.as_str())
+    .bind_key(&wanted.org, wanted.endpoint.as_str())
     .bind(holder)
     .bind(now.to_string())
     .bind(until.to_string())
@@ -318,8 +311,7 @@ pub async fn release(store: &Store, held: &OwnedEndpoint, epoch: i64) -> Result<
         "update webhook_endpoint set holder = null, lease_until = null
          where bucket = $1 and endpoint_id = $2 and lease_epoch = $3",
     )
-    .bind(held.org.bucket())
-    .bind(held.endpoint.as_str())
+    .bind_key(&held.org, held.endpoint.as_str())
     .bind(epoch)
     .execute(&mut *tx)
     .await?;
@@ -394,8 +386,7 @@ pub async fn note_health(
          where bucket = $1 and endpoint_id = $2 and lease_epoch = $3 and url = $7
              and is_active = 1",
     )
-    .bind(noted.org.bucket())
-    .bind(noted.endpoint.as_str())
+    .bind_key(&noted.org, noted.endpoint.as_str())
     .bind(epoch)
     .bind(health.failing_since.map(|at| at.to_string()))
     .bind(health.warned_at.map(|at| at.to_string()))

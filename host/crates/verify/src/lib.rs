@@ -277,7 +277,7 @@ fn meaning(report: &VerificationReport) -> String {
         EvidenceVerdict::NotAnchored => {
             "no check fails; that a log known to you has all of the evidence is not shown"
         }
-        EvidenceVerdict::NotReEvaluated => {
+        EvidenceVerdict::NotReEvaluated | EvidenceVerdict::NotComplete => {
             "no check fails; what decided on the record could not be checked completely"
         }
         EvidenceVerdict::NotValid => {

@@ -306,13 +306,7 @@ async fn announce(
 
 /// Returns a link with which the owner signs in once.
 async fn console_link(app: &App, state: &DevState) -> Result<String, Failure> {
-    let caller = Caller {
-        org: state.org.clone(),
-        actor: "operator".into(),
-        email: None,
-        token: None,
-        role: None,
-    };
+    let caller = Caller::named(state.org.clone(), "operator");
     let manager = UserManager {
         caller: &caller,
         role: None,

@@ -136,6 +136,7 @@ async fn a_record_without_its_details_is_unproven_and_no_problem() {
         let files = files(&app, &funder, &transfer).await;
         let (status, report) = verify(&files, Some(&app.ledger_key().await));
         assert_eq!(status, 4, "{report:#}");
+        assert_eq!(report["verdict"], "CONSISTENT, NOT COMPLETE");
         assert_eq!(report["problems"], json!([]), "{report:#}");
         let unproven = report["unproven"].as_array().unwrap();
         assert_eq!(unproven.len(), 1, "{report:#}");
@@ -143,6 +144,94 @@ async fn a_record_without_its_details_is_unproven_and_no_problem() {
         let said = ": the record was destroyed, and the details of its acts with it";
         assert_eq!(why, format!("{}{said}", records[0]));
     }
+}
+
+/// Verifies a pool of three records, of which one has withheld entries and no destruction.
+fn assert_unproven(pool: &PoolFiles, key: &str, record: &str) {
+    let (status, report) = verify(pool, Some(key));
+    assert_eq!(status, 4, "{report:#}");
+    assert_eq!(report["verdict"], "CONSISTENT, NOT COMPLETE");
+    assert_eq!(report["problems"], json!([]), "{report:#}");
+    let why = format!(
+        "{record}: details of its entries are withheld: either the record was destroyed after this part of its \
+         ledger, or the file was made without them"
+    );
+    assert_eq!(report["unproven"], json!([why]), "{report:#}");
+
+    // The record counts for no controller.
+    let controlled = report["controlled_by"].as_object().unwrap();
+    let counts = controlled.values().map(|count| count.as_i64().unwrap());
+    assert_eq!(counts.sum::<i64>(), 2, "{report:#}");
+}
+
+/// The seller's part of a ledger ends before the destruction by the buyer.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sold_record_that_its_buyer_destroyed_is_unproven_for_the_seller() {
+    let (app, [lender, _], records, transfer) = sold().await;
+    let key = app.ledger_key().await;
+    let record = EnvelopeId::parse(&records[0]).unwrap();
+    let name = format!("records/{record}.json");
+    enter_destruction(&app, &app.org, &record).await;
+
+    for is_redacted in [false, true] {
+        if is_redacted {
+            redact_details(&app, &app.org, &record).await;
+            // As after a sale by a user, whose address was in the entry.
+            let withhold = "update ledger_entry set details = 'null', withheld = 1
+                 where envelope_id = $1 and action = 'control.transfer.confirmed'";
+            app.change(withhold, record.as_str()).await;
+        }
+
+        let pool = files(&app, &lender, &transfer).await;
+        assert_unproven(&pool, &key, &records[0]);
+
+        let file = pool.iter().position(|(file, _)| *file == name).unwrap();
+        let entries = pool[file].1["entries"].as_array().unwrap();
+        let last = entries.last().unwrap();
+        assert_eq!(last["action"], "control.transfer.confirmed");
+        assert_eq!(last["withheld"] == true, is_redacted);
+
+        // A change is still one, of a whole entry and of a withheld one.
+        let index = |is_withheld: bool| {
+            let mut entries = entries.iter();
+            let found = entries.position(|entry| (entry["withheld"] == true) == is_withheld);
+            found.unwrap()
+        };
+        for (entry, member, value, why) in [
+            (index(false), "action", json!("x"), "was changed"),
+            (index(true), "details", json!({ "x": 1 }), "was changed"),
+            (
+                index(true),
+                "hash",
+                json!("0".repeat(64)),
+                "does not follow from",
+            ),
+        ] {
+            let mut pool = pool.clone();
+            pool[file].1["entries"][entry][member] = value;
+            let (status, report) = verify(&pool, Some(&key));
+            assert_eq!(status, 1, "{member}: {report:#}");
+            let problem = &report["problems"][0];
+            assert_eq!(problem["envelope_id"], records[0], "{member}: {report:#}");
+            let detail = problem["detail"].as_str().unwrap();
+            assert!(detail.contains(why), "{member}: {report:#}");
+        }
+    }
+}
+
+/// A file cannot show that a record was destroyed later, so a forged one gets the same answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn details_that_are_taken_out_of_a_file_leave_its_record_unproven() {
+    let (app, [_, funder], records, transfer) = sold().await;
+    let key = app.ledger_key().await;
+    let mut pool = files(&app, &funder, &transfer).await;
+    let name = format!("records/{}.json", records[0]);
+    let file = pool.iter().position(|(file, _)| *file == name).unwrap();
+    let entry = &mut pool[file].1["entries"][0];
+    entry["details"] = Value::Null;
+    entry["withheld"] = json!(true);
+
+    assert_unproven(&pool, &key, &records[0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

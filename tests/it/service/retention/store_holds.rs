@@ -1,9 +1,9 @@
-//! The object store's own hold (S3 Object Lock), which follows the legal holds.
+//! The object store's own hold (S3, Azure, Google), which follows the legal holds.
 
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use holdfast::config::Config;
+use holdfast::config::{Config, SecretText};
 use holdfast::domain::envelope::{Envelope, EnvelopeKind};
 use holdfast::domain::id::{CustomerId, HoldId};
 use holdfast::domain::job::NextStep;
@@ -16,6 +16,9 @@ use serde_json::Value;
 
 use super::holds::{lift, place, refused};
 use crate::service::control::vault_out;
+use crate::support::azure::AzureWithHolds;
+use crate::support::gcs::FakeGcs;
+use crate::support::holds::HeldObjects;
 use crate::support::s3::S3Server;
 use crate::support::{TestApp, postgres, release_form};
 
@@ -25,9 +28,17 @@ async fn on(server: &S3Server, bucket: &str) -> TestApp {
 }
 
 async fn with_database(server: &S3Server, bucket: &str, database: Option<String>) -> TestApp {
-    let configure = |config: &mut Config| {
+    with_store(|config| {
         server.configure(config, bucket);
         config.database_url = database;
+    })
+    .await
+}
+
+/// Starts a service with its objects in this store, and with the setting.
+async fn with_store(store: impl FnOnce(&mut Config)) -> TestApp {
+    let configure = |config: &mut Config| {
+        store(config);
         config.storage.object_lock_holds = true;
         config.sweep_interval = Some(Duration::from_millis(200));
     };
@@ -87,6 +98,71 @@ async fn doctor(app: &TestApp) -> (bool, String) {
     (holds.ok, holds.detail)
 }
 
+/// Waits until `doctor` reports that the store follows the only hold.
+async fn wait_until_reported(app: &TestApp) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let (ok, detail) = doctor(app).await;
+        assert!(ok, "{detail}");
+        if detail.starts_with(
+            "1 in force; this program keeps to them, and so does the object store, as of ",
+        ) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{detail}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Waits until a stand-in holds all objects of a record, or none.
+async fn wait_for_stand_in(app: &TestApp, held: &HeldObjects, id: &str, is_held: bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let keys = app.service.files.of_record(&app.org, id).await.unwrap();
+        let held = keys.iter().filter(|key| held.has(&in_bucket(key))).count();
+        let wanted = if is_held { keys.len() } else { 0 };
+        if !keys.is_empty() && held == wanted {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{id}: {held} of {}", keys.len());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Returns the key of an object in the bucket of a stand-in.
+fn in_bucket(key: &str) -> String {
+    format!("holdfast/{key}")
+}
+
+/// Places and lifts a hold. A stand-in holds the objects of the held record meanwhile.
+async fn the_store_follows_a_hold(app: &TestApp, held: &HeldObjects) {
+    let (id, other) = (app.vaulted_envelope().await, app.vaulted_envelope().await);
+    let hold = place(app, "envelope", Some(&id)).await;
+    wait_for_stand_in(app, held, &id, true).await;
+    wait_for_stand_in(app, held, &other, false).await;
+    wait_until_reported(app).await;
+
+    lift(app, &hold).await;
+    wait_for_stand_in(app, held, &id, false).await;
+    // Nothing stands in the way of a release, and of the job that deletes the live copy.
+    vault_out(app, &id, release_form()).await.data(200);
+}
+
+/// Places a hold that the store cannot follow. The program keeps to it all the same, and the operator learns about it.
+async fn an_obstacle_is_reported(app: &TestApp, obstacle: &str) {
+    let id = app.vaulted_envelope().await;
+    place(app, "envelope", Some(&id)).await;
+    walked(app).await;
+    refused(&vault_out(app, &id, release_form()).await);
+    let (ok, detail) = doctor(app).await;
+    assert!(!ok, "{detail}");
+    assert!(detail.ends_with(obstacle), "{detail}");
+
+    let state = app.text_of("select store_hold from legal_hold").await;
+    let state: Value = serde_json::from_str(&state).unwrap();
+    assert!(state["lacking"].as_u64().unwrap() >= 4, "{state}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn objects_of_a_held_record_cannot_be_removed_from_the_store() {
     let server = S3Server::moto();
@@ -129,18 +205,60 @@ async fn what_is_stored_later_gets_the_hold_of_the_store() {
 
     let id = app.vaulted_envelope().await;
     wait_until_held(&server, &id, true).await;
-    let deadline = Instant::now() + Duration::from_secs(60);
-    loop {
-        let (ok, detail) = doctor(&app).await;
-        assert!(ok, "{detail}");
-        if detail.starts_with(
-            "1 in force; this program keeps to them, and so does the object store, as of ",
-        ) {
-            return;
-        }
-        assert!(Instant::now() < deadline, "{detail}");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    wait_until_reported(&app).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_held_record_gets_the_legal_hold_of_azure() {
+    let server = AzureWithHolds::start(true).await;
+    let app = with_store(|config| server.configure(config)).await;
+    the_store_follows_a_hold(&app, &server.held).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_container_without_version_level_immutability_is_reported() {
+    let server = AzureWithHolds::start(false).await;
+    let app = with_store(|config| server.configure(config)).await;
+    an_obstacle_is_reported(&app, ", the container has no version-level immutability").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_held_record_gets_the_temporary_hold_of_google() {
+    let server = FakeGcs::start().await;
+    let app = with_store(|config| server.configure(config)).await;
+    the_store_follows_a_hold(&app, &server.held).await;
+}
+
+/// Google refuses to delete a held object, so a deletion takes its hold off before.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_held_object_of_google_is_deleted_by_this_program_alone() {
+    let server = FakeGcs::start().await;
+    let app = with_store(|config| server.configure(config)).await;
+    let id = app.vaulted_envelope().await;
+    place(&app, "envelope", Some(&id)).await;
+    wait_for_stand_in(&app, &server.held, &id, true).await;
+    app.stop_working();
+    // Its tasks end between two steps.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+
+    let files = &app.service.files;
+    let keys = files.of_record(&app.org, &id).await.unwrap();
+    let mut without = Config::default();
+    server.configure(&mut without);
+    let without = start::open_files(&without).unwrap();
+    without.delete(&keys[0]).await.unwrap_err();
+
+    files.delete(&keys[0]).await.unwrap();
+    assert!(!server.held.has(&in_bucket(&keys[0])));
+    let left = files.of_record(&app.org, &id).await.unwrap();
+    assert_eq!(left, keys[1..]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_of_google_that_cannot_change_holds_are_reported() {
+    let server = FakeGcs::with_permissions(&[]).await;
+    let app = with_store(|config| server.configure(config)).await;
+    an_obstacle_is_reported(&app, ", the credentials lack storage.objects.update").await;
 }
 
 /// A hold on an organization reaches its records in slices, each of which may be repeated.
@@ -238,7 +356,7 @@ async fn a_folder_has_no_hold_of_its_own() {
     let (ok, detail) = doctor(&app).await;
     assert!(ok, "{detail}");
     assert!(
-        detail.ends_with("only S3 with Object Lock has one"),
+        detail.ends_with("only S3, Azure and Google have one"),
         "{detail}"
     );
 
@@ -246,5 +364,29 @@ async fn a_folder_has_no_hold_of_its_own() {
     config.storage.object_lock_holds = true;
     config.data_dir = app.data.path().into();
     let error = start::open_files(&config).err().unwrap().to_string();
-    assert!(error.contains("storage.object_lock_holds"), "{error}");
+    let why = "storage.object_lock_holds needs a storage_url of s3://, az:// or gs://";
+    assert!(error.contains(why), "{error}");
+}
+
+/// A hold of Azure is no retention of releases.
+#[test]
+fn azure_does_not_retain_releases() {
+    let mut config = Config {
+        storage_url: Some("az://plain".into()),
+        ..Config::default()
+    };
+    for (name, value) in [
+        ("azure_storage_account_name", "account"),
+        ("azure_storage_account_key", "c2VjcmV0"),
+    ] {
+        let options = &mut config.storage.options;
+        options.insert(name.into(), SecretText::new(value));
+    }
+    config.storage.object_lock_holds = true;
+    assert!(start::open_files(&config).is_ok());
+
+    config.storage.archive_retention = Some(Duration::from_secs(86_400));
+    let error = start::open_files(&config).err().unwrap().to_string();
+    let why = "storage.archive_retention needs a storage_url of s3://";
+    assert!(error.contains(why), "{error}");
 }

@@ -4,8 +4,12 @@
 //! overwritten: a put only creates, and a put of bytes that exist already succeeds.
 
 mod aws;
+mod azure;
+mod calls;
 mod cipher;
 mod copies;
+mod google;
+mod lock;
 mod record_keys;
 mod spool;
 mod transfers;
@@ -34,7 +38,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::task::spawn_blocking;
 use url::Url;
 
-use holdfast_base::config::{RecordKeyPlace, RetentionMode, StorageSettings};
+use holdfast_base::config::{RecordKeyPlace, StorageSettings};
 use holdfast_base::disk;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::StoredFile;
@@ -42,8 +46,11 @@ use holdfast_domain::hash::sha256;
 use holdfast_domain::id::{EnvelopeId, OrgId, RequestId, TemplateId};
 
 use aws::AwsClient;
+use azure::AzureContainer;
 use cipher::{ObjectCipher, ObjectEncryption, ObjectKeys};
 pub use copies::StoredObject;
+use google::GoogleBucket;
+use lock::{LockingStore, ObjectLock};
 use record_keys::RecordKeys;
 pub use record_keys::WalkedRecordKeys;
 pub use spool::{SpoolWriter, SpooledFile};
@@ -71,6 +78,18 @@ const SILENCE: Duration = Duration::from_secs(20);
 /// Minimum throughput in bytes per second; it extends the timeout of a write in one request. Two large
 /// copies may share the line.
 const SLOWEST: u64 = 64 * 1024;
+
+/// Configures the builder of a store. The options of all services share one map; each builder takes its own.
+macro_rules! configured {
+    ($builder:expr, $options:expr) => {
+        $options
+            .into_iter()
+            .fold($builder, |builder, (name, value)| match name.parse() {
+                Ok(key) => builder.with_config(key, value),
+                Err(_) => builder,
+            })
+    };
+}
 
 /// Area of the object store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -285,12 +304,12 @@ pub enum FilesError {
     /// A document cannot be encrypted or decrypted on this node.
     #[error("encryption of documents: {0}")]
     Encryption(String),
-    /// An AWS call other than object access failed.
-    #[error("AWS {0}")]
-    Aws(String),
-    /// An AWS call failed after all retries.
-    #[error("AWS {0}")]
-    AwsAway(String),
+    /// A call of the store's service other than object access failed.
+    #[error("{0}")]
+    Refused(String),
+    /// Such a call failed after all retries.
+    #[error("{0}")]
+    Away(String),
 }
 
 impl FilesError {
@@ -312,7 +331,7 @@ impl FilesError {
     /// succeed. A failing local folder is a disk fault and not counted.
     pub fn is_unreachable(&self) -> bool {
         match self {
-            Self::TimedOut | Self::BrokenOff | Self::AwsAway(_) => true,
+            Self::TimedOut | Self::BrokenOff | Self::Away(_) => true,
             Self::Store(object_store::Error::Generic { store, .. }) => *store != FOLDER,
             _ => false,
         }
@@ -390,26 +409,6 @@ pub struct Files {
     rehearses: bool,
 }
 
-/// Object Lock of a bucket.
-struct ObjectLock {
-    aws: AwsClient,
-    /// Prefix of every key in the bucket.
-    prefix: Path,
-    /// Mode and period for archived documents.
-    archive: Option<(RetentionMode, Duration)>,
-    /// Whether objects of records under a legal hold are held.
-    sets_holds: bool,
-}
-
-impl ObjectLock {
-    /// Returns an object's key in the bucket. Requests of Object Lock bypass the store's client,
-    /// which adds the prefix elsewhere.
-    fn key(&self, key: &str) -> Path {
-        let own = Path::from(key);
-        self.prefix.parts().chain(own.parts()).collect()
-    }
-}
-
 impl Files {
     /// Opens a local folder; every write is synced before it returns.
     pub fn local(folder: &FilePath) -> Result<Self, FilesError> {
@@ -454,13 +453,10 @@ impl Files {
         let prefix = Path::parse(prefix).map_err(object_store::Error::from)?;
         let store = object_store::prefix::PrefixStore::new(store, prefix.clone());
         let mut files = Self::over(Arc::new(store), PATIENCE);
-        let bucket = url.host_str().filter(|_| url.scheme() == "s3");
-        if let Some(bucket) = bucket.filter(|_| locking(settings).is_some()) {
-            let archive = settings.archive_retention;
+        if let Some(store) = locking_store(&url, settings)? {
             files.lock = Some(Arc::new(ObjectLock {
-                aws: AwsClient::new(aws_settings(bucket, settings))?,
+                store,
                 prefix,
-                archive: archive.map(|period| (settings.archive_retention_mode, period)),
                 sets_holds: settings.object_lock_holds,
             }));
         }
@@ -471,8 +467,8 @@ impl Files {
     /// Adds encryption, if it is configured.
     pub fn with(mut self, settings: &StorageSettings) -> Result<Self, FilesError> {
         // An operator who asks for a lock must not get a store that cannot lock.
-        if let Some(setting) = locking(settings).filter(|_| self.lock.is_none()) {
-            let why = format!("{setting} needs a storage_url of s3://");
+        if let Some((setting, stores)) = locking(settings).filter(|_| self.lock.is_none()) {
+            let why = format!("{setting} needs a storage_url of {stores}");
             return Err(FilesError::Url(why));
         }
 
@@ -868,12 +864,16 @@ impl Files {
         let Some(lock) = self.lock.as_ref().filter(|_| !self.rehearses) else {
             return Ok(());
         };
-        let Some((mode, period)) = lock.archive else {
+        let LockingStore::S3 {
+            aws,
+            archive: Some((mode, period)),
+        } = &lock.store
+        else {
             return Ok(());
         };
 
         let key = lock.key(&file.key);
-        lock.aws.retain(key.as_ref(), mode, now + period).await
+        aws.retain(key.as_ref(), *mode, now + *period).await
     }
 
     /// Returns whether objects can get the store's own legal hold, and are to get it.
@@ -886,21 +886,20 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// [`FilesError::Aws`] if the store refuses: the bucket has no Object Lock, or the permission is
+    /// [`FilesError::Refused`] if the store refuses: the bucket or container has no such hold, or the permission is
     /// missing. [`FilesError::Gone`] if there is no such object.
     pub async fn set_hold(&self, key: &str, is_held: bool) -> Result<(), FilesError> {
-        let lock = self.lock.as_ref().filter(|_| self.sets_holds());
-        let Some(lock) = lock else {
-            return Ok(());
-        };
-        lock.aws.hold(lock.key(key).as_ref(), is_held).await
+        match self.lock.as_ref().filter(|_| self.sets_holds()) {
+            Some(lock) => lock.hold(key, is_held).await,
+            None => Ok(()),
+        }
     }
 
-    /// Returns whether the bucket can lock objects.
-    pub async fn can_lock(&self) -> Result<bool, FilesError> {
+    /// Returns why the store cannot set its own hold; none if it can.
+    pub async fn hold_obstacle(&self) -> Option<String> {
         match &self.lock {
-            Some(lock) => lock.aws.can_lock().await,
-            None => Ok(false),
+            Some(lock) => lock.obstacle().await,
+            None => Some("the object store has no hold of its own".into()),
         }
     }
 
@@ -1009,10 +1008,10 @@ impl Files {
             return Ok(());
         }
 
-        // A bucket with Object Lock keeps the version behind the deletion, and no walk over the
-        // objects finds it any more: with a hold, its lifecycle could never remove it.
+        // S3 and Azure keep the version behind the deletion, and no walk over the objects finds it
+        // any more: with a hold, its lifecycle could never remove it. Google refuses the deletion.
         match self.set_hold(key, false).await {
-            Ok(()) | Err(FilesError::Gone | FilesError::Aws(_)) => {}
+            Ok(()) | Err(FilesError::Gone | FilesError::Refused(_)) => {}
             error => return error,
         }
         match self.in_time(self.store.delete(&Path::from(key))).await {
@@ -1124,14 +1123,44 @@ async fn within<T>(patience: Duration, answer: impl StoreAnswer<T>) -> Result<T,
     }
 }
 
-/// Returns a setting that needs Object Lock.
-fn locking(settings: &StorageSettings) -> Option<&'static str> {
+/// Returns a setting that needs locks of the store, and the stores that have them.
+fn locking(settings: &StorageSettings) -> Option<(&'static str, &'static str)> {
     if settings.archive_retention.is_some() {
-        return Some("storage.archive_retention");
+        return Some(("storage.archive_retention", "s3://"));
     }
     settings
         .object_lock_holds
-        .then_some("storage.object_lock_holds")
+        .then_some(("storage.object_lock_holds", "s3://, az:// or gs://"))
+}
+
+/// Returns the client for the locks that the settings ask for; none if they ask for none, or the store lacks them.
+fn locking_store(
+    url: &Url,
+    settings: &StorageSettings,
+) -> Result<Option<LockingStore>, FilesError> {
+    let bucket = url.host_str().filter(|_| url.username().is_empty());
+    let Some(bucket) = bucket.filter(|_| locking(settings).is_some()) else {
+        return Ok(None);
+    };
+
+    let archive = settings.archive_retention;
+    Ok(match (url.scheme(), archive) {
+        ("s3", _) => Some(LockingStore::S3 {
+            aws: AwsClient::new(aws_settings(bucket, settings))?,
+            archive: archive.map(|period| (settings.archive_retention_mode, period)),
+        }),
+        ("az", None) => {
+            let builder = configured!(MicrosoftAzureBuilder::new(), options(settings));
+            let builder = builder.with_container_name(bucket);
+            Some(LockingStore::Azure(AzureContainer::new(builder)?))
+        }
+        ("gs", None) => {
+            let builder = configured!(GoogleCloudStorageBuilder::new(), options(settings));
+            let builder = builder.with_bucket_name(bucket);
+            Some(LockingStore::Google(GoogleBucket::new(builder)?))
+        }
+        _ => None,
+    })
 }
 
 /// Merges the object store's environment variables with the settings, which take precedence.
@@ -1149,7 +1178,7 @@ fn options(settings: &StorageSettings) -> BTreeMap<String, String> {
     variables.chain(set).collect()
 }
 
-/// Opens a remote store. Options of other services are ignored.
+/// Opens a remote store.
 fn opened(
     scheme: ObjectStoreScheme,
     url: &Url,
@@ -1161,15 +1190,7 @@ fn opened(
                 .with_url(url.as_str())
                 .with_retry(retries())
                 .with_client_options(patient());
-            let builder =
-                options
-                    .into_iter()
-                    .fold(builder, |builder, (name, value)| match name.parse() {
-                        Ok(key) => builder.with_config(key, value),
-                        // The options of all services share one map; each builder takes its own.
-                        Err(_) => builder,
-                    });
-            Ok(Box::new(builder.build()?))
+            Ok(Box::new(configured!(builder, options).build()?))
         }};
     }
 
@@ -1205,15 +1226,10 @@ fn retries() -> RetryConfig {
 
 /// Returns the configuration of a bucket's store, for other AWS calls, and the KMS endpoint.
 fn aws_settings(bucket: &str, settings: &StorageSettings) -> (AmazonS3Builder, Option<String>) {
-    let mut builder = AmazonS3Builder::new().with_bucket_name(bucket);
     let options = options(settings);
-    for (name, value) in &options {
-        if let Ok(key) = name.parse() {
-            builder = builder.with_config(key, value);
-        }
-    }
-
     let kms = options.get("aws_endpoint_url_kms").cloned();
+    // The bucket is that of the URL, as for the store's client, also if the environment names another one.
+    let builder = configured!(AmazonS3Builder::new(), options).with_bucket_name(bucket);
     (builder, kms)
 }
 

@@ -181,8 +181,9 @@ pub struct StorageSettings {
     pub archive_retention: Option<Duration>,
     /// Whether users with a special permission can shorten the retention.
     pub archive_retention_mode: RetentionMode,
-    /// Whether the objects of records under a legal hold get the object store's own hold (S3 Object
-    /// Lock). The bucket must have Object Lock enabled.
+    /// Whether the objects of records under a legal hold get the object store's own hold: the legal hold of S3 Object
+    /// Lock or of Azure, or the temporary hold of Google. A bucket of S3 must have Object Lock enabled, a container of
+    /// Azure version-level immutability.
     pub object_lock_holds: bool,
 }
 

@@ -27,6 +27,7 @@ use holdfast_domain::user::IssuerIdentity;
 use holdfast_platform::access::rate_limit::RateAllowance;
 use holdfast_platform::access::windows::LimitedCredential;
 use holdfast_platform::access::{self, WebUser, rate_limit};
+use holdfast_platform::components::changes::ChangeOfficer;
 use holdfast_platform::{Caller, ServiceError};
 use holdfast_service::{App, envelopes};
 use holdfast_store::envelopes::KeyedEnvelope;
@@ -512,6 +513,19 @@ pub struct WebCaller<P> {
     /// Account at an issuer.
     pub identity: Option<IssuerIdentity>,
     _permission: PhantomData<P>,
+}
+
+impl<P> WebCaller<P> {
+    /// Returns the user as a person who takes a step of an act by two people. Token and identity go along: two people are
+    /// needed, not two sessions of one.
+    pub fn officer(&self) -> ChangeOfficer {
+        ChangeOfficer {
+            caller: self.caller.clone(),
+            role: self.role,
+            token: self.token.clone(),
+            identity: self.identity.clone(),
+        }
+    }
 }
 
 impl<P: RequiredPermission> FromRequestParts<App> for WebCaller<P> {

@@ -1,10 +1,8 @@
 //! Drawing on a phone: the signing form shows a QR code, and the page behind it (`{signing_host}/draw/{token}`) hands in
 //! a picture. That page shows nothing of the document and cannot sign.
 
-use std::collections::BTreeMap;
-
 use axum::extract::rejection::FormRejection;
-use axum::extract::{FromRequestParts, Path, State};
+use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -17,7 +15,7 @@ use serde_json::json;
 
 use super::assets;
 use super::page_frame::{PageLook, languages, script_texts, texts_for};
-use super::signer_link::{SignerVisit, unknown_link};
+use super::signer_link::{SignerVisit, link_token, unknown_link};
 use super::signing_files::readable;
 use crate::error::HttpError;
 use crate::middleware::limits::CredentialLookup;
@@ -129,11 +127,7 @@ impl FromRequestParts<App> for DrawingVisit {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
         let plain = texts_for(&parts.headers, Locale::default());
-        let segments = Path::<BTreeMap<String, String>>::from_request_parts(parts, app).await;
-        let token = segments
-            .ok()
-            .and_then(|Path(segments)| LinkToken::parse(segments.get("token")?))
-            .ok_or_else(|| unknown_link(plain))?;
+        let token = link_token(parts, app, plain).await?;
         let failed = |error: HttpError| error.into_response();
 
         let counted = Some(LimitedCredential::SigningLink);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::Router;
-use axum::extract::{FromRequestParts, Path, Request, State};
+use axum::extract::{FromRequestParts, Request, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -14,7 +14,7 @@ use super::assets;
 use super::code::minutes;
 use super::console::read_form;
 use super::page_frame::{PageLook, script_texts, texts_for};
-use super::signer_link::unknown_link;
+use super::signer_link::{link_token, unknown_link};
 use crate::error::HttpError;
 use crate::middleware::extract::valid;
 use crate::middleware::limits::{self, CredentialLookup};
@@ -69,11 +69,7 @@ impl FromRequestParts<App> for OpenVisit {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
         let plain = texts_for(&parts.headers, Locale::default());
-        let segments = Path::<BTreeMap<String, String>>::from_request_parts(parts, app).await;
-        let token = segments
-            .ok()
-            .and_then(|Path(segments)| LinkToken::parse(segments.get("token")?))
-            .ok_or_else(|| unknown_link(plain))?;
+        let token = link_token(parts, app, plain).await?;
         let failed = |error: HttpError| error.into_response();
 
         // Counted by network alone: all visitors have the same token, and one must not use up the limit of the others.

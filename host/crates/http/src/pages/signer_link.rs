@@ -76,11 +76,7 @@ impl FromRequestParts<App> for SignerVisit {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
         // The organization is not known yet, so only the browser can name a language.
         let unknown = texts_for(&parts.headers, Locale::default());
-        let segments = Path::<BTreeMap<String, String>>::from_request_parts(parts, app).await;
-        let token = segments
-            .ok()
-            .and_then(|Path(segments)| LinkToken::parse(segments.get("token")?))
-            .ok_or_else(|| unknown_link(unknown))?;
+        let token = link_token(parts, app, unknown).await?;
         let failed = |error: HttpError| error.into_response();
 
         // Wrong tokens count against their network, and links that this node accepted lately do not wait
@@ -503,6 +499,15 @@ pub fn payment(texts: Texts, path: &str, amount: &str) -> Markup {
 pub fn id_and_code(parts: &Parts) -> Option<(String, String)> {
     let mut segments = parts.uri.path().split('/').skip(2);
     Some((segments.next()?.to_owned(), segments.next()?.to_owned()))
+}
+
+/// Returns the token of a request by a link. An address without one gets the page for an unknown link.
+pub async fn link_token(parts: &mut Parts, app: &App, texts: Texts) -> Result<LinkToken, Response> {
+    let segments = Path::<BTreeMap<String, String>>::from_request_parts(parts, app).await;
+    segments
+        .ok()
+        .and_then(|Path(segments)| LinkToken::parse(segments.get("token")?))
+        .ok_or_else(|| unknown_link(texts))
 }
 
 /// Page for an unknown link.

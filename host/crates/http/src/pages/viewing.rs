@@ -1,7 +1,5 @@
 //! Page for a recipient who reads the document and does not sign: `{signing_host}/view/{token}`.
 
-use std::collections::BTreeMap;
-
 use axum::extract::rejection::FormRejection;
 use axum::extract::{FromRequestParts, Path, Query, Request, State};
 use axum::http::StatusCode;
@@ -12,7 +10,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::page_frame::{PageLook, texts_for};
-use super::signer_link::{end_of, unknown_link};
+use super::signer_link::{end_of, link_token, unknown_link};
 use super::signing_files::{PageQuery, signers_copy, version_of};
 use crate::error::HttpError;
 use crate::middleware::limits::{self, CredentialLookup};
@@ -59,11 +57,7 @@ impl FromRequestParts<App> for ReaderVisit {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
         let plain = texts_for(&parts.headers, Locale::default());
-        let segments = Path::<BTreeMap<String, String>>::from_request_parts(parts, app).await;
-        let token = segments
-            .ok()
-            .and_then(|Path(segments)| LinkToken::parse(segments.get("token")?))
-            .ok_or_else(|| unknown_link(plain))?;
+        let token = link_token(parts, app, plain).await?;
         let failed = |error: HttpError| error.into_response();
 
         let counted = Some(LimitedCredential::SigningLink);

@@ -21,7 +21,7 @@ use super::jwt::{self, ExpectedToken, LEEWAY_SECONDS};
 use super::sessions::{self, NewSession, SignedIn};
 use super::users::{self, AccountHolder, IssuerSignIn};
 use crate::room::form::RequestOrigin;
-use crate::{Core, ServiceError, ValidationIssue};
+use crate::{Core, ServiceError};
 use holdfast_adapters::delivery::guard::{self, AllowedAddresses};
 use holdfast_adapters::mail::is_address;
 use holdfast_domain::clock::Timestamp;
@@ -104,13 +104,13 @@ impl ChangeSingleSignOn {
     ) -> Result<CheckedSignOn, ServiceError> {
         let refused = |member: &str, why: String| {
             let path = ["single_sign_on", member];
-            ServiceError::Invalid(vec![ValidationIssue::new(
+            ServiceError::invalid(
                 "invalid_value",
                 &path,
                 "a value that can be used",
                 "another value",
                 why,
-            )])
+            )
         };
 
         // Both are sent as lists with spaces between the words.

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::credentials;
 use crate::permits::four_eyes;
-use crate::{Caller, Core, Problem, ProblemKind, ServiceError, ValidationIssue};
+use crate::{Caller, Core, Problem, ProblemKind, ServiceError};
 use holdfast_adapters::mail::address as mail_address;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::id::{OrgId, SignInId, UserId};
@@ -159,13 +159,13 @@ pub fn checked_address(text: &str) -> Result<String, ServiceError> {
         return Ok(email);
     }
 
-    Err(ServiceError::Invalid(vec![ValidationIssue::new(
+    Err(ServiceError::invalid(
         "invalid_string",
         &["email"],
         "an e-mail address",
         text,
         "Not an e-mail address",
-    )]))
+    ))
 }
 
 /// Invites a person with a checked address. `by` is the inviter: an actor, or the change that two people agreed on.
@@ -472,13 +472,7 @@ pub(super) async fn signed_on(
     components::lock_changes(tx).await?;
     organizations::lock(tx, org).await?;
     let users = rows::list(tx, org).await?;
-    let caller = Caller {
-        org: org.clone(),
-        actor: format!("issuer:{}", identity.issuer),
-        email: None,
-        token: None,
-        role: None,
-    };
+    let caller = Caller::named(org.clone(), format!("issuer:{}", identity.issuer));
     let manager = UserManager {
         caller: &caller,
         role: None,
@@ -564,13 +558,7 @@ pub(super) async fn bind(
         return Ok(bound.is_some_and(|bound| bound.identity.as_ref() == Some(identity)));
     }
 
-    let caller = Caller {
-        org: user.org.clone(),
-        actor: format!("issuer:{}", identity.issuer),
-        email: None,
-        token: None,
-        role: None,
-    };
+    let caller = Caller::named(user.org.clone(), format!("issuer:{}", identity.issuer));
     let manager = UserManager {
         caller: &caller,
         role: None,

@@ -307,14 +307,14 @@ pub(super) async fn check(
     // Only the room's own component may read the room's records. An organization's component behind this name
     // would get them.
     if slot.is_provider() && instance == EMBEDDED {
-        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+        return Err(ServiceError::invalid(
             "reserved",
             &["instance"],
             "another instance",
             request.instance.as_deref().unwrap_or("undefined"),
             "embedded is the built-in instance, which no uploaded component answers for: name \
              another one",
-        )]));
+        ));
     }
 
     let mut issues = Vec::new();
@@ -495,13 +495,13 @@ pub(super) async fn activate_in(
         .clone()
         .or_else(|| current.and_then(|current| current.config.clone()));
     if is_own(slot, owner, &instance) && config.is_none() {
-        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+        return Err(ServiceError::invalid(
             "invalid_type",
             &["config"],
             "an object",
             "undefined",
             "A new instance needs its settings",
-        )]));
+        ));
     }
 
     let activation = ComponentActivation {
@@ -714,13 +714,7 @@ pub(super) fn instance_of(
     let refused = |expected: &str, message: String| {
         let received = named.unwrap_or("undefined");
         let path = &["instance"];
-        ServiceError::Invalid(vec![ValidationIssue::new(
-            "invalid_string",
-            path,
-            expected,
-            received,
-            message,
-        )])
+        ServiceError::invalid("invalid_string", path, expected, received, message)
     };
 
     if !slot.is_provider() {

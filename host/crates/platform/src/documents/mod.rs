@@ -3,7 +3,7 @@
 pub mod existing;
 pub mod marks;
 
-use crate::{Core, Problem, ProblemKind, ServiceError, ValidationIssue, organizations};
+use crate::{Core, Problem, ProblemKind, ServiceError, organizations};
 use bytes::Bytes;
 use holdfast_adapters::files::{FilesError, SpooledFile};
 use holdfast_base::fair_queue::{QueueCapacity, QueueTurn, WorkOwner};
@@ -231,13 +231,13 @@ fn is_active(warning: &sources::SourceWarning) -> bool {
 }
 
 fn refused_content(warning: &sources::SourceWarning) -> ServiceError {
-    ServiceError::Invalid(vec![ValidationIssue::new(
+    ServiceError::invalid(
         "active_content",
         &["file"],
         "a document without scripts and actions, as the organization demands",
         warning.code.as_str(),
         warning.message.clone(),
-    )])
+    )
 }
 
 fn source_warning(warning: sources::SourceWarning) -> Warning {

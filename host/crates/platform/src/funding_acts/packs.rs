@@ -4,7 +4,7 @@ use holdfast_store::SqlConnection;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{ServiceError, ValidationIssue};
+use crate::ServiceError;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::{Component, Slot};
 use holdfast_domain::component_change::SubscribedPack;
@@ -263,9 +263,7 @@ fn invalid(
     why: &str,
 ) -> ServiceError {
     let path = [path, members].concat();
-    ServiceError::Invalid(vec![ValidationIssue::new(
-        code, &path, expected, received, why,
-    )])
+    ServiceError::invalid(code, &path, expected, received, why)
 }
 
 /// Returns a component of an organization's own for `rules.funding`.

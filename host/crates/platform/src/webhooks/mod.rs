@@ -651,13 +651,13 @@ pub async fn set_legacy(
             Some(endpoint)
         }
         (None, _) if matches!(secret, FieldPatch::Set(_)) => {
-            return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+            return Err(ServiceError::invalid(
                 "missing",
                 &["webhook_url"],
                 "a public HTTPS URL",
                 "null",
                 "There is no endpoint yet that could have a secret",
-            )]));
+            ));
         }
         (None, _) => None,
     };

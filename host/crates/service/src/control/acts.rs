@@ -15,7 +15,7 @@ use holdfast_domain::event::EventType;
 use holdfast_domain::id::{EnvelopeId, OrgId};
 use holdfast_domain::statement::SignedStatement;
 use holdfast_platform::idempotency::ResponseRecorder;
-use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::organizations;
 
 /// Body of `POST /partner/control/records/{id}/designate`.
@@ -76,13 +76,13 @@ pub(crate) async fn known_party(
 }
 
 fn unknown_party(member: &str, given: &str) -> ServiceError {
-    ServiceError::Invalid(vec![ValidationIssue::new(
+    ServiceError::invalid(
         "unknown_party",
         &[member],
         "an organization of this installation",
         given,
         "No such organization; ask the party for the id of its organization",
-    )])
+    )
 }
 
 /// Takes control that the originator has offered.

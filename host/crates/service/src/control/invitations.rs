@@ -126,13 +126,13 @@ pub async fn invite(
         rows::insert_refused(&mut tx, &caller.org, now).await?;
         tx.commit().await?;
 
-        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+        return Err(ServiceError::invalid(
             "name_taken",
             &["name"],
             "a name that no organization here has, and none that looks like it",
             name,
             "Ask this party for the id of its organization",
-        )]));
+        ));
     }
 
     let invitation = PartyInvitation {

@@ -17,7 +17,7 @@ use holdfast_domain::envelope::Envelope;
 use holdfast_domain::id::{EnvelopeId, TransferId};
 use holdfast_domain::tape::{TapeFormat, sample_number};
 use holdfast_domain::transfer::{RecordState, Transfer, TransferRecord};
-use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::row::OwnedEnvelope;
 use holdfast_store::{StoreError, control as rows, envelopes, integrity, similarity, transfers};
 
@@ -150,13 +150,7 @@ pub async fn tape(
 }
 
 fn invalid(member: &str, expected: &str, received: &str, message: &str) -> ServiceError {
-    ServiceError::Invalid(vec![ValidationIssue::new(
-        "invalid_request",
-        &[member],
-        expected,
-        received,
-        message,
-    )])
+    ServiceError::invalid("invalid_request", &[member], expected, received, message)
 }
 
 /// Parses the mapping of columns.

@@ -41,7 +41,7 @@ pub async fn of_organization(
     let times = activity::signing_times(&mut connection, dialect, org, from).await?;
     let funnel = activity::funnel(&mut connection, org, from).await?;
 
-    let troubles = search::trouble_counts(&mut connection, org).await?;
+    let troubles = search::trouble_counts(&mut connection, dialect, org).await?;
     let by_status = counts::by_status(&mut connection, org).await?;
     let of = |status: EnvelopeStatus| by_status.get(status.as_str()).copied().unwrap_or_default();
     let counted = |day: Timestamp| {

@@ -408,13 +408,13 @@ pub fn check_return_url(
     // Without this check, a stolen API key could lead signers from a trusted page to any site.
     match url.filter(|url| !organization.settings.permits_return_to(url)) {
         None => Ok(()),
-        Some(url) => Err(ServiceError::Invalid(vec![ValidationIssue::new(
+        Some(url) => Err(ServiceError::invalid(
             "unknown_origin",
             &["return_url"],
             "a URL at one of the organization's return_origins",
             url,
             "The origin of return_url is not registered for this organization",
-        )])),
+        )),
     }
 }
 
@@ -425,13 +425,13 @@ pub fn check_subject(subject: Option<&str>) -> Result<(), ServiceError> {
         |subject: &&str| subject.trim().is_empty() || subject.chars().any(char::is_control);
     match subject.filter(is_wrong) {
         None => Ok(()),
-        Some(subject) => Err(ServiceError::Invalid(vec![ValidationIssue::new(
+        Some(subject) => Err(ServiceError::invalid(
             "invalid_value",
             &["subject"],
             "one line of 1 to 200 characters",
             subject,
             "A subject is one line with something on it",
-        )])),
+        )),
     }
 }
 
@@ -495,13 +495,13 @@ pub fn payment(
         return Ok(standing.cloned());
     };
     let Some(currency) = known_currency(&requested.currency) else {
-        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+        return Err(ServiceError::invalid(
             "unknown_currency",
             &["payment", "currency"],
             "a currency of ISO 4217 with minor units",
             requested.currency.as_str(),
             format!("{} is no currency to pay in", requested.currency),
-        )]));
+        ));
     };
 
     // The organization's fee applies only in its own currency, and is capped at the amount.

@@ -513,15 +513,13 @@ pub async fn set_details(
 
 fn check_expiry(expires_at: Option<Timestamp>, now: Timestamp) -> Result<(), ServiceError> {
     match expires_at {
-        Some(at) if at <= now || at > now + LONGEST => {
-            Err(ServiceError::Invalid(vec![ValidationIssue::new(
-                "out_of_range",
-                &["expires_at"],
-                "a time in the future, within five years",
-                at.to_string(),
-                "The expiry has to be in the future, and within five years",
-            )]))
-        }
+        Some(at) if at <= now || at > now + LONGEST => Err(ServiceError::invalid(
+            "out_of_range",
+            &["expires_at"],
+            "a time in the future, within five years",
+            at.to_string(),
+            "The expiry has to be in the future, and within five years",
+        )),
         _ => Ok(()),
     }
 }

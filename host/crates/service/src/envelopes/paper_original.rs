@@ -9,7 +9,7 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::{Envelope, EnvelopeStatus, PaperOriginal, PaperOriginalState};
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::lookup;
-use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, events};
+use holdfast_platform::{Caller, Core, ServiceError, events};
 use holdfast_store::envelopes;
 
 /// Ledger action of a statement.
@@ -38,14 +38,14 @@ impl PaperStatement {
     /// `Invalid` for a text that is no statement.
     pub fn parse(text: &str) -> Result<Self, ServiceError> {
         let wrong = |why: String| {
-            ServiceError::Invalid(vec![ValidationIssue::new(
+            ServiceError::invalid(
                 "invalid_value",
                 &["paper_original"],
                 "{\"state\": \"destroyed\", \"marked\", \"kept\" or \"unknown\", \"where\": text or absent}",
                 // The part can be large, and the answer quotes its beginning only.
                 text.chars().take(100).collect::<String>(),
                 why,
-            )])
+            )
         };
 
         let statement: Self = serde_json::from_str(text)

@@ -239,26 +239,26 @@ fn phones(
 /// `Invalid` if it is none.
 pub fn phone(text: &str, path: &[&str], now: Timestamp) -> Result<String, ServiceError> {
     identity::read("phone", text, now).map_err(|_| {
-        ServiceError::Invalid(vec![ValidationIssue::new(
+        ServiceError::invalid(
             "invalid_phone",
             path,
             "a mobile number with country code, such as +15125550142",
             // The answer does not repeat the number, which is personal data.
             "",
             "This is no telephone number",
-        )])
+        )
     })
 }
 
 /// Returns the error for a signer who gets text messages and has no number.
 pub fn phone_required(path: &[&str], name: &str) -> ServiceError {
-    ServiceError::Invalid(vec![ValidationIssue::new(
+    ServiceError::invalid(
         "phone_required",
         path,
         "a mobile number with country code, such as +15125550142",
         "",
         format!("{name} is to get text messages, and there is no number"),
-    )])
+    )
 }
 
 /// Refuses languages without texts.
@@ -299,13 +299,13 @@ fn check_witnesses(requested: &[RequestedSigner], preserved: bool) -> Result<(),
         let seen = others
             .any(|(other, signer)| signs(signer) && (!preserved || turn(other) <= turn(index)));
         if witness.kind == Some(SignerKind::Witness) && !seen {
-            return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+            return Err(ServiceError::invalid(
                 "witness_first",
                 &["signers", &index.to_string(), "kind"],
                 "a signer before the witness",
                 SignerKind::Witness.as_str(),
                 format!("Nobody signs before the witness {}", witness.name),
-            )]));
+            ));
         }
     }
 
@@ -319,13 +319,13 @@ fn check_witnessed(signers: &[Signer], preserved: bool) -> Result<(), ServiceErr
         // A code goes to the address of the witness, which is not known to be theirs.
         let is_open = witness.witness_of.is_some() && witness.access == SignerAccess::None;
         if witness.same_device && !is_open {
-            return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+            return Err(ServiceError::invalid(
                 "same_device",
                 &["signers", &index.to_string(), "same_device"],
                 "a witness with witness_of and without access",
                 "true",
                 format!("{} cannot sign on the device of a signer", witness.name),
-            )]));
+            ));
         }
 
         let Some(role) = &witness.witness_of else {

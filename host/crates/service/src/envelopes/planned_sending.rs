@@ -21,7 +21,7 @@ use holdfast_platform::envelope_locks::EnvelopeLocks;
 use holdfast_platform::events;
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::lookup;
-use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, mails};
+use holdfast_platform::{Caller, Core, ServiceError, mails};
 use holdfast_store::{StoreError, WriteTransaction, envelopes, jobs, templates};
 
 /// Time after the planned one for which a failure of this service or of a provider is tried again.
@@ -54,13 +54,13 @@ pub fn check(
         return Ok(());
     }
 
-    Err(ServiceError::Invalid(vec![ValidationIssue::new(
+    Err(ServiceError::invalid(
         "out_of_range",
         &["send_at"],
         "a time in the future, within a year and before the envelope expires",
         at.to_string(),
         "The time to send at has to be in the future, within a year, and before the envelope expires",
-    )]))
+    ))
 }
 
 /// Refuses an envelope that is no draft: its plan would have no effect.

@@ -4,7 +4,7 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::Envelope;
 use holdfast_domain::job::{RemindByPlan, WarnOfExpiry};
 use holdfast_domain::reminders::ReminderPlan;
-use holdfast_platform::{ServiceError, ValidationIssue};
+use holdfast_platform::ServiceError;
 use holdfast_store::{StoreError, WriteTransaction, jobs};
 
 /// Checks a plan; `path` leads to it in the body.
@@ -15,13 +15,13 @@ pub fn check(plan: &ReminderPlan, path: &[&str]) -> Result<(), ServiceError> {
 
     let path = [path, &[member]].concat();
     let message = format!("{member} is out of its range");
-    Err(ServiceError::Invalid(vec![ValidationIssue::new(
+    Err(ServiceError::invalid(
         "out_of_range",
         &path,
         range,
         "another number",
         message,
-    )]))
+    ))
 }
 
 /// Adds the job of the next reminder, if the plan has one left. It looks at `at` who is to be reminded.

@@ -1,7 +1,7 @@
 //! Filters of the list of envelopes that users keep for themselves.
 
 use holdfast_domain::user::User;
-use holdfast_platform::{Core, ServiceError, ValidationIssue};
+use holdfast_platform::{Core, ServiceError};
 use holdfast_store::saved_filters::{self, SavedFilter};
 use holdfast_store::users;
 
@@ -23,22 +23,22 @@ pub async fn save(core: &Core, user: &User, filter: SavedFilter) -> Result<(), S
         && name.chars().count() <= LONGEST_NAME
         && !name.chars().any(char::is_control);
     if !is_name {
-        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+        return Err(ServiceError::invalid(
             "invalid_name",
             &["name"],
             format!("a name of 1 to {LONGEST_NAME} characters in one line"),
             name,
             format!("A filter has a name of 1 to {LONGEST_NAME} characters in one line"),
-        )]));
+        ));
     }
     if filter.query.is_empty() {
-        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+        return Err(ServiceError::invalid(
             "no_condition",
             &["query"],
             "a condition",
             "",
             "A filter has at least one condition",
-        )]));
+        ));
     }
 
     let mut tx = core.store.begin().await?;

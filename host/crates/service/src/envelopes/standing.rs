@@ -68,7 +68,7 @@ pub async fn of_envelopes(
 /// Returns the numbers of the caller's envelopes by tab.
 pub async fn tab_counts(core: &Core, caller: &Caller) -> Result<TabCounts, ServiceError> {
     let mut connection = core.store.read().await?;
-    Ok(search::tab_counts(&mut connection, &caller.org).await?)
+    Ok(search::tab_counts(&mut connection, core.store.dialect(), &caller.org).await?)
 }
 
 fn judge(glance: EnvelopeGlance) -> EnvelopeStanding {

@@ -27,9 +27,7 @@ use holdfast_domain::warning::Warning;
 use holdfast_platform::components::questions::{RulesQuestion, funding_answer};
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::organizations;
-use holdfast_platform::{
-    Caller, Core, Problem, ProblemKind, ServiceError, ValidationIssue, events, lookup,
-};
+use holdfast_platform::{Caller, Core, Problem, ProblemKind, ServiceError, events, lookup};
 use holdfast_store::funding::FundingCheck;
 use holdfast_store::{
     StoreError, WriteTransaction, envelopes, funding as rows, jobs,
@@ -477,13 +475,6 @@ fn offer(
             let question = RulesQuestion::Funding(Box::new(facts.clone()));
             (question, funding_answer(assessed))
         });
-}
-
-/// Returns the error of a member of a request.
-fn invalid(code: &str, path: &[&str], expected: &str, received: &str, why: &str) -> ServiceError {
-    ServiceError::Invalid(vec![ValidationIssue::new(
-        code, path, expected, received, why,
-    )])
 }
 
 /// Returns the text of an attribute's value.

@@ -6,7 +6,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::invalid;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::ComponentIdentity;
 use holdfast_domain::funding::{FundingInvitation, FundingPack, FundingPackVersion, applicable};
@@ -139,7 +138,13 @@ pub async fn publish(
     let name = request.name.trim().to_owned();
     if name.is_empty() {
         let why = "A pack needs a name";
-        return Err(invalid("invalid_value", &["name"], "a name", "blank", why));
+        return Err(ServiceError::invalid(
+            "invalid_value",
+            &["name"],
+            "a name",
+            "blank",
+            why,
+        ));
     }
 
     let mut tx = core.store.begin().await?;
@@ -206,7 +211,7 @@ pub async fn invite(
         None => None,
     };
     let party = party.ok_or_else(|| {
-        invalid(
+        ServiceError::invalid(
             "unknown_party",
             &["organization_id"],
             "an organization of this installation",

@@ -76,6 +76,7 @@ pub(super) fn facts(
 
 fn fact(fact: &Fact) -> funding::Fact {
     let strongest = fact.sources.first();
+
     funding::Fact {
         name: fact.name.clone(),
         kind: match fact.kind {

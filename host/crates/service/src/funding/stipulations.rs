@@ -5,7 +5,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::invalid;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::envelope::Envelope;
 use holdfast_domain::funding::{Stipulation, StipulationState};
@@ -153,7 +152,7 @@ async fn receive(
     };
     let file = found.and_then(|envelope| Some((envelope.id, envelope.name, envelope.upload?)));
     let Some((envelope, name, file)) = file else {
-        return Err(invalid(
+        return Err(ServiceError::invalid(
             "no_upload",
             &["stipulations", &at.to_string(), "envelope_id"],
             "an envelope of this organization with an uploaded file",
@@ -193,7 +192,7 @@ pub async fn waive(
     let reason = form.reason.trim().to_owned();
     if reason.is_empty() {
         let why = "A waiver needs a reason";
-        return Err(invalid(
+        return Err(ServiceError::invalid(
             "invalid_value",
             &["reason"],
             "a reason",
@@ -248,7 +247,7 @@ pub async fn set_of_template(
         .map(|one| &one.envelope_id)
         .position(Option::is_some)
     {
-        return Err(invalid(
+        return Err(ServiceError::invalid(
             "invalid_value",
             &["stipulations", &at.to_string(), "envelope_id"],
             "no envelope",
@@ -305,11 +304,23 @@ fn check(request: &RequiredStipulations) -> Result<(), ServiceError> {
         if !is_word {
             let expected = "lower-case letters, digits and underscores, at most 64";
             let why = "A kind is a word for programs, such as proof_of_income";
-            return Err(invalid("invalid_value", &path, expected, kind, why));
+            return Err(ServiceError::invalid(
+                "invalid_value",
+                &path,
+                expected,
+                kind,
+                why,
+            ));
         }
         if all.iter().take(at).any(|other| other.kind == kind) {
             let why = "The kind is in the list twice";
-            return Err(invalid("duplicate", &path, "each kind once", kind, why));
+            return Err(ServiceError::invalid(
+                "duplicate",
+                &path,
+                "each kind once",
+                kind,
+                why,
+            ));
         }
     }
 

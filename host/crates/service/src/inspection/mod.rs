@@ -497,13 +497,13 @@ pub async fn trace(
         }
     }
 
-    Err(ServiceError::Invalid(vec![ValidationIssue::new(
+    Err(ServiceError::invalid(
         "no_watermark",
         &["file"],
         "a watermarked copy",
         "",
         "The file has no watermark",
-    )]))
+    ))
 }
 
 /// Returns the id that a line contains.

@@ -32,7 +32,7 @@ use holdfast_platform::log;
 use holdfast_platform::permits::link_codes::{is_link, link_code};
 use holdfast_platform::permits::live_data::require_live;
 use holdfast_platform::problems::ControlProblem;
-use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, events};
+use holdfast_platform::{Caller, Core, ServiceError, events};
 use holdfast_store::control_statements::{self as rows, StoredStatement};
 use holdfast_store::{control, envelopes, ledger, organizations, signers};
 
@@ -155,13 +155,13 @@ pub async fn issue(
 
 fn check(form: &StatementForm) -> Result<(), ServiceError> {
     match form.requested_by.as_deref().map(str::trim) {
-        Some("") => Err(ServiceError::Invalid(vec![ValidationIssue::new(
+        Some("") => Err(ServiceError::invalid(
             "too_small",
             &["requested_by"],
             "the name of a person",
             "",
             "Name the person who demands the statement",
-        )])),
+        )),
         _ => Ok(()),
     }
 }

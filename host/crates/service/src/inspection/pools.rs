@@ -163,6 +163,9 @@ async fn record_of(
 
 /// Returns the number of entries that belong to a party that has left the record: up to its last sale, or to
 /// the end of this transfer. `None` for one that still has a part in it.
+///
+/// After the destruction of the record, the entry of the sale may name no party. The first end of a transfer without
+/// details counts then: an earlier one shows less, and the record is unproven in any case.
 fn end_of_part(
     caller: &Caller,
     transfer: &Transfer,
@@ -186,5 +189,11 @@ fn end_of_part(
         })
     };
 
-    own.or_else(this).map(|index| index + 1)
+    let withheld = || {
+        entries.iter().position(|entry| {
+            entry.withheld && [confirmed, cancelled].contains(&entry.action.as_str())
+        })
+    };
+
+    own.or_else(this).or_else(withheld).map(|index| index + 1)
 }

@@ -55,13 +55,7 @@ pub async fn make(core: &Core, org: &OrgId, id: &ReleaseId) -> Result<NextStep, 
     let form: ReleaseForm = serde_json::from_value(request.form)
         .map_err(|error| ServiceError::Internal(format!("the form of {id}: {error}")))?;
     // In the name of the originator's caller that asked: the consent was to that request.
-    let caller = Caller {
-        org: org.clone(),
-        actor: request.requested_by,
-        email: None,
-        token: None,
-        role: None,
-    };
+    let caller = Caller::named(org.clone(), request.requested_by);
 
     let made = vault_out::release_only(core, &caller, request.envelope.as_str(), form).await;
     match made {

@@ -171,15 +171,7 @@ const NOT_REQUESTED: ServiceError = ServiceError::NotFound("Erasure");
 /// # Errors
 /// `Problem` (gone) for a completely erased customer.
 pub async fn preview(core: &Core, caller: &Caller, id: &str) -> Result<ErasureView, ServiceError> {
-    let customer = customers::find(core, caller, id).await?;
-    let today = core.clock.now().date();
-    let view = read(
-        &mut *core.store.read().await?,
-        &caller.org,
-        &customer.id,
-        today,
-    )
-    .await?;
+    let view = of_today(core, caller, id).await?;
     if view.state == Some(ErasureState::Erased) {
         return Err(erased_customers::gone());
     }
@@ -191,19 +183,18 @@ pub async fn preview(core: &Core, caller: &Caller, id: &str) -> Result<ErasureVi
 /// # Errors
 /// `NotFound` if none was requested.
 pub async fn get(core: &Core, caller: &Caller, id: &str) -> Result<ErasureView, ServiceError> {
-    let customer = customers::find(core, caller, id).await?;
-    let today = core.clock.now().date();
-    let view = read(
-        &mut *core.store.read().await?,
-        &caller.org,
-        &customer.id,
-        today,
-    )
-    .await?;
+    let view = of_today(core, caller, id).await?;
     if view.state.is_none() {
         return Err(NOT_REQUESTED);
     }
     Ok(view)
+}
+
+async fn of_today(core: &Core, caller: &Caller, id: &str) -> Result<ErasureView, ServiceError> {
+    let customer = customers::find(core, caller, id).await?;
+    let today = core.clock.now().date();
+    let mut connection = core.store.read().await?;
+    read(&mut connection, &caller.org, &customer.id, today).await
 }
 
 /// Asks for the erasure of a customer, which another person approves. Once it was approved, tries the refused parts

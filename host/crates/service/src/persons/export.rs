@@ -447,11 +447,13 @@ fn own_part(value: &Value, person: &Person<'_>, is_own_act: bool) -> Option<Valu
             let own: Vec<Value> = own.collect();
             (!own.is_empty()).then_some(Value::Array(own))
         }
+
         Value::Object(members) => {
             let named = NAMING.iter().filter_map(|name| members.get(*name));
             let (own, others): (Vec<&Value>, Vec<&Value>) =
                 named.partition(|value| names(value, person));
             let is_own = others.is_empty() && (is_own_act || !own.is_empty());
+
             let own: Map<String, Value> = members
                 .iter()
                 // With its salt, the commitment to a destroyed entry could be opened by trying.

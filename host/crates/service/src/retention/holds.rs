@@ -18,7 +18,7 @@ use holdfast_platform::components::changes::{self, ChangeOfficer};
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::permits::legal_holds;
 use holdfast_platform::problems::ControlProblem;
-use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, events};
+use holdfast_platform::{Caller, Core, ServiceError, events};
 use holdfast_store::{
     WriteTransaction, customers, deliveries, envelopes, events as outbox, legal_holds as rows,
     organizations, transfers,
@@ -420,12 +420,6 @@ fn check_text(member: &str, text: &str) -> Result<(), ServiceError> {
     Ok(())
 }
 
-fn invalid(member: &str, expected: &str, received: &str, why: &str) -> ServiceError {
-    ServiceError::Invalid(vec![ValidationIssue::new(
-        "invalid_value",
-        &[member],
-        expected,
-        received,
-        why,
-    )])
+pub(super) fn invalid(member: &str, expected: &str, received: &str, why: &str) -> ServiceError {
+    ServiceError::invalid("invalid_value", &[member], expected, received, why)
 }

@@ -241,13 +241,13 @@ pub async fn report(
     let now = core.clock.now();
     // A day, because it is tomorrow already where the contract is.
     if request.date > (now + DAY).date() {
-        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+        return Err(ServiceError::invalid(
             "out_of_range",
             &["date"],
             "today or a day in the past",
             request.date.to_string(),
             "A contract that will be paid off later is reported then",
-        )]));
+        ));
     }
 
     let mut tx = core.store.begin().await?;

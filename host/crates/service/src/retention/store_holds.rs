@@ -1,4 +1,4 @@
-//! The object store's own hold (S3 Object Lock). It follows the legal holds: a job for each of them walks over the records
+//! The object store's own hold (S3, Azure, Google). It follows the legal holds: a job for each of them walks over the records
 //! that it covers, in slices, when it is placed, when it is lifted and once more after an hour, and every hour for
 //! objects that were stored meanwhile.
 
@@ -293,7 +293,7 @@ async fn set(core: &Core, record: &OwnedEnvelope, is_held: bool) -> Result<u64, 
             // An object that was deleted meanwhile needs no hold.
             Ok(()) | Err(FilesError::Gone) => {}
             // It would refuse again; the next walk tries again, and `doctor` reports the number.
-            Err(error @ FilesError::Aws(_)) => {
+            Err(error @ FilesError::Refused(_)) => {
                 lacking += 1;
                 why = Some(error);
             }
@@ -316,24 +316,18 @@ pub async fn check(core: &Core) -> Result<String, String> {
     let holds = holds.map_err(|error| error.to_string())?;
     let in_force = format!("{} in force; this program keeps to them", holds.len());
     if !core.files.sets_holds() {
-        let why = if is_s3(core) {
+        let why = if can_have_holds(core) {
             "storage.object_lock_holds is not set"
         } else {
-            "only S3 with Object Lock has one"
+            "only S3, Azure and Google have one"
         };
         return Ok(format!(
             "{in_force}, the object store has no hold of its own: {why}"
         ));
     }
 
-    match core.files.can_lock().await {
-        Ok(true) => {}
-        Ok(false) => return Err(format!("{in_force}, the bucket has no Object Lock")),
-        Err(error) => {
-            return Err(format!(
-                "{in_force}, the bucket has no Object Lock, or does not show it: {error}"
-            ));
-        }
+    if let Some(obstacle) = core.files.hold_obstacle().await {
+        return Err(format!("{in_force}, {obstacle}"));
     }
 
     let stores = holds
@@ -363,9 +357,10 @@ pub async fn check(core: &Core) -> Result<String, String> {
     Ok(format!("{in_force}, and so does the object store{as_of}"))
 }
 
-fn is_s3(core: &Core) -> bool {
+fn can_have_holds(core: &Core) -> bool {
     let url = core.config.storage_url();
-    url.is_some_and(|url| url.starts_with("s3://"))
+    let schemes = ["s3://", "az://", "gs://"];
+    url.is_some_and(|url| schemes.iter().any(|scheme| url.starts_with(scheme)))
 }
 
 #[cfg(test)]

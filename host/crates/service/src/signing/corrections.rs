@@ -19,9 +19,7 @@ use holdfast_platform::lookup::{self, room_submission};
 use holdfast_platform::room::changes::SubmitterCorrection;
 use holdfast_platform::room::form::FormError;
 use holdfast_platform::signers::{contact_view, invited_now, witnessed};
-use holdfast_platform::{
-    Caller, Core, Problem, ProblemKind, ServiceError, ValidationIssue, events, kba, mails,
-};
+use holdfast_platform::{Caller, Core, Problem, ProblemKind, ServiceError, events, kba, mails};
 use holdfast_store::{self as store, WriteTransaction, signers};
 
 /// Maximum length of a name, in characters.
@@ -261,13 +259,13 @@ async fn change_signer(
         && name.chars().count() <= LONGEST_NAME
         && !name.chars().any(char::is_control);
     if !is_name {
-        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+        return Err(ServiceError::invalid(
             "invalid_name",
             &["name"],
             format!("a name of 1 to {LONGEST_NAME} characters in one line"),
             "",
             "This is no name of a person",
-        )]));
+        ));
     }
 
     let now = core.clock.now();
@@ -280,13 +278,13 @@ async fn change_signer(
         None => None,
     };
     if name == before.name && email == before.email && phone == before.phone {
-        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+        return Err(ServiceError::invalid(
             "unchanged",
             &["email"],
             "another name, e-mail address or telephone number",
             email,
             "The signer has this name, address and number already",
-        )]));
+        ));
     }
 
     let submitter = before.provider_submitter.as_ref();

@@ -20,7 +20,7 @@ use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::lookup;
 use holdfast_platform::providers::links;
 use holdfast_platform::signers::invited_now;
-use holdfast_platform::{Caller, Core, Problem, ProblemKind, ServiceError, ValidationIssue};
+use holdfast_platform::{Caller, Core, Problem, ProblemKind, ServiceError};
 use holdfast_store::{envelopes, organizations, signers};
 
 /// Lifetime of a token (specification, "Limits").
@@ -167,13 +167,13 @@ pub async fn issue(
 }
 
 fn unknown_signer(email: &str) -> ServiceError {
-    ServiceError::Invalid(vec![ValidationIssue::new(
+    ServiceError::invalid(
         "unknown_signer",
         &["user_email"],
         "a signer of the envelope",
         email,
         format!("The envelope has no signer {email}"),
-    )])
+    )
 }
 
 fn signed(

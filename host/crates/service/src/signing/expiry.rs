@@ -19,7 +19,7 @@ use holdfast_domain::job::ArchiveSubmission;
 use holdfast_platform::events;
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::lookup;
-use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::{WriteTransaction, envelopes, jobs, signers};
 
 /// Number of envelopes read in one query.
@@ -71,13 +71,13 @@ pub async fn extend(
     let until = request.expires_at;
     // An envelope can be past its time before the sweep finds it, and an expiry in the past would end it.
     if until <= present.max(now) || until > now + LONGEST {
-        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+        return Err(ServiceError::invalid(
             "not_later",
             &["expires_at"],
             format!("later than {present}, and within five years"),
             until.to_string(),
             "The new expiry has to be later than the present one, and within five years",
-        )]));
+        ));
     }
 
     envelopes::set_expiry(&mut tx, &envelope, until, now).await?;

@@ -13,7 +13,7 @@ use holdfast_domain::question::{LONGEST_TEXT, MOST_QUESTIONS, QuestionClosing, S
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::lookup;
 use holdfast_platform::signers::{invited_now, signer_view};
-use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue, events, mails};
+use holdfast_platform::{Caller, Core, ServiceError, events, mails};
 use holdfast_store::{questions, signers};
 
 /// Body of `POST /partner/envelopes/:id/questions/:question/close`.
@@ -126,13 +126,13 @@ pub async fn close(
 ) -> Result<SignerQuestion, ServiceError> {
     let text = request.answer.as_deref().map(cleaned);
     if text.as_deref() == Some("") {
-        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+        return Err(ServiceError::invalid(
             "blank",
             &["answer"],
             format!("a text of 1 to {LONGEST_TEXT} characters"),
             "a text without words",
             "An answer needs words",
-        )]));
+        ));
     }
 
     let id = lookup::envelope(core, caller, id).await?.id;

@@ -13,7 +13,7 @@ use holdfast_domain::tape::{
     TapeStatus, column_names, guessed, plain_name,
 };
 use holdfast_platform::idempotency::ResponseRecorder;
-use holdfast_platform::{Caller, Core, Problem, ProblemKind, ServiceError, ValidationIssue};
+use holdfast_platform::{Caller, Core, Problem, ProblemKind, ServiceError};
 use holdfast_store::tapes::{self as rows, NamedTapeMap};
 
 /// Most facts that are offered. Each column of the page has a list of them.
@@ -95,13 +95,13 @@ async fn names(file: &SpooledFile, format: TapeFormat) -> Result<Vec<String>, Se
     let read = read.map_err(|error| ServiceError::Internal(error.to_string()))?;
     read.map_err(|error| match error {
         OpenError::Read(error) => FilesError::Spool(error).into(),
-        OpenError::Refused(refusal) => ServiceError::Invalid(vec![ValidationIssue::new(
+        OpenError::Refused(refusal) => ServiceError::invalid(
             refusal.code,
             &["file"],
             "a table with the names of its columns in the first row",
             "",
             refusal.message,
-        )]),
+        ),
     })
 }
 

@@ -23,7 +23,7 @@ use holdfast_domain::tape::{
     TapeStatus, TapeSummary, TapeTotals,
 };
 use holdfast_platform::idempotency::ResponseRecorder;
-use holdfast_platform::{Caller, Core, Problem, ProblemKind, ServiceError, ValidationIssue};
+use holdfast_platform::{Caller, Core, Problem, ProblemKind, ServiceError};
 use holdfast_store::tapes::{self as rows, RowFilter, StoredRow};
 use holdfast_store::{WriteTransaction, jobs, organizations};
 
@@ -198,13 +198,7 @@ fn unknown() -> ServiceError {
 }
 
 fn invalid(member: &str, expected: &str, received: &str, message: &str) -> ServiceError {
-    ServiceError::Invalid(vec![ValidationIssue::new(
-        "invalid_request",
-        &[member],
-        expected,
-        received,
-        message,
-    )])
+    ServiceError::invalid("invalid_request", &[member], expected, received, message)
 }
 
 /// Checks the name of a tape or map.
@@ -371,13 +365,13 @@ async fn check_header(
     match opened {
         Ok(()) => Ok(()),
         Err(OpenError::Read(error)) => Err(FilesError::Spool(error).into()),
-        Err(OpenError::Refused(refusal)) => Err(ServiceError::Invalid(vec![ValidationIssue::new(
+        Err(OpenError::Refused(refusal)) => Err(ServiceError::invalid(
             refusal.code,
             &["file"],
             "a table with the columns of the map",
             "",
             refusal.message,
-        )])),
+        )),
     }
 }
 

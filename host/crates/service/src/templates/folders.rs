@@ -1,6 +1,6 @@
 //! Folders of templates: paths of names, such as `Sales/Ohio`. A folder exists as long as a template is in it.
 
-use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::templates;
 
 /// Largest number of names in a path.
@@ -25,13 +25,13 @@ pub(super) fn checked(path: &str) -> Result<Option<String>, ServiceError> {
     if names.len() <= LEVELS && names.iter().all(is_name) {
         return Ok(Some(names.join("/")));
     }
-    Err(ServiceError::Invalid(vec![ValidationIssue::new(
+    Err(ServiceError::invalid(
         "invalid_string",
         &["folder"],
         "1 to 3 names of 1 to 40 characters, separated by slashes",
         path,
         "A folder is a path of at most three names, such as Sales/Ohio",
-    )]))
+    ))
 }
 
 /// Returns the folders of the templates that the caller sees, in alphabetical order.

@@ -2,7 +2,7 @@
 //! see every template.
 
 use holdfast_domain::template::{Template, TemplateSharing};
-use holdfast_platform::{Caller, ServiceError, ValidationIssue};
+use holdfast_platform::{Caller, ServiceError};
 
 /// Returns a sharing with its addresses in lower case and without repetitions.
 ///
@@ -29,13 +29,13 @@ pub(super) fn checked(
     if reader.is_none_or(|reader| sharing.includes(&reader)) {
         return Ok(sharing);
     }
-    Err(ServiceError::Invalid(vec![ValidationIssue::new(
+    Err(ServiceError::invalid(
         "excludes_caller",
         &["shared_with"],
         "your own role or address among them",
         "",
         "You would not see the template any more: add your role or your address",
-    )]))
+    ))
 }
 
 /// Returns who sees a template that is made of others: those who see all of them, and at least its author.

@@ -7,7 +7,6 @@ use crate::error::HttpError;
 use crate::middleware::caller::{WebCaller, may};
 use crate::middleware::extract::{ResourceId, ValidQuery, WholeListQuery};
 use crate::reply::{DataReply, Found, PageReply};
-use holdfast_platform::components::changes::ChangeOfficer;
 use holdfast_service::App;
 use holdfast_service::retention::destruction::consents::{self, AskedDestruction};
 use holdfast_service::retention::destruction::{self, DestructionAct, DestructionView};
@@ -57,14 +56,7 @@ async fn decide(
     id: &str,
     act: DestructionAct,
 ) -> Result<Found<DestructionView>, HttpError> {
-    // Token and identity go along: two people are needed, not two sessions of one.
-    let officer = ChangeOfficer {
-        caller: user.caller.clone(),
-        role: user.role,
-        token: user.token.clone(),
-        identity: user.identity.clone(),
-    };
-    let view = destruction::decide(app, &officer, id, act).await?;
+    let view = destruction::decide(app, &user.officer(), id, act).await?;
     Ok(DataReply::new(&view))
 }
 

@@ -7,7 +7,6 @@ use crate::error::HttpError;
 use crate::middleware::caller::{WebCaller, may};
 use crate::middleware::extract::{ResourceId, ValidJson};
 use crate::reply::{DataReply, Found};
-use holdfast_platform::components::changes::ChangeOfficer;
 use holdfast_service::App;
 use holdfast_service::retention::holds::{self, HoldView, LiftRequest, LiftStep};
 
@@ -46,13 +45,6 @@ async fn decide(
     id: &str,
     step: LiftStep,
 ) -> Result<Found<HoldView>, HttpError> {
-    // Token and identity go along: two people are needed, not two sessions of one.
-    let officer = ChangeOfficer {
-        caller: user.caller.clone(),
-        role: user.role,
-        token: user.token.clone(),
-        identity: user.identity.clone(),
-    };
-    let hold = holds::decide(app, &officer, id, step).await?;
+    let hold = holds::decide(app, &user.officer(), id, step).await?;
     Ok(DataReply::new(&hold))
 }

@@ -10,7 +10,6 @@ use crate::middleware::extract::{PageWindow, ResourceId, ValidJson, ValidQuery, 
 use crate::reply::{CursorReply, DataReply, Found, PageReply};
 use holdfast_domain::id::{EnvelopeId, RequestId};
 use holdfast_platform::ServiceError;
-use holdfast_platform::components::changes::ChangeOfficer;
 use holdfast_platform::request_log::{self, LoggedRequest, RequestSearch};
 use holdfast_service::App;
 use holdfast_service::control::disputes::{
@@ -199,14 +198,7 @@ async fn decide(
     step: SuspensionStep,
 ) -> Result<Found<OperatorDisputeView>, HttpError> {
     operates(app, user)?;
-    // Token and identity go along: two operators have to be two people, not two sessions of one.
-    let operator = ChangeOfficer {
-        caller: user.caller.clone(),
-        role: user.role,
-        token: user.token.clone(),
-        identity: user.identity.clone(),
-    };
-    let decided = disputes::decide(app, &operator, id, step).await?;
+    let decided = disputes::decide(app, &user.officer(), id, step).await?;
 
     Ok(DataReply::new(&decided))
 }

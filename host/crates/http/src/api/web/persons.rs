@@ -7,7 +7,6 @@ use crate::error::HttpError;
 use crate::middleware::caller::{WebCaller, may};
 use crate::middleware::extract::{ResourceId, ValidQuery};
 use crate::reply::{DataReply, Found};
-use holdfast_platform::components::changes::ChangeOfficer;
 use holdfast_service::App;
 use holdfast_service::persons::erasure::{self, ErasureStep, ErasureView};
 
@@ -53,13 +52,6 @@ async fn decide(
     id: &str,
     step: ErasureStep,
 ) -> Result<Found<ErasureView>, HttpError> {
-    // Token and identity go along: two people are needed, not two sessions of one.
-    let officer = ChangeOfficer {
-        caller: user.caller.clone(),
-        role: user.role,
-        token: user.token.clone(),
-        identity: user.identity.clone(),
-    };
-    let view = erasure::decide(app, &officer, id, step).await?;
+    let view = erasure::decide(app, &user.officer(), id, step).await?;
     Ok(DataReply::new(&view))
 }

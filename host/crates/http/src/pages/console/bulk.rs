@@ -310,10 +310,7 @@ fn clients_form(visitor: &Visitor, batch: &BatchView, refused: Option<&RefusedFo
             form method="post" action=(action) enctype="multipart/form-data" {
                 (visitor.token())
                 (form.summary())
-                (form.field("file", &html! { (texts.text("bulk-csv")) }, html! {
-                    input id="file" name="file" type="file" accept=".csv,text/csv" required
-                        aria-invalid=[form.invalid("file")] aria-describedby=[form.described("file")];
-                }))
+                (form.file(&texts.text("bulk-csv"), Some(".csv,text/csv")))
                 button type="submit" { (texts.text("bulk-read")) }
             }
         }

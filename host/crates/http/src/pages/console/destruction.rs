@@ -3,7 +3,6 @@
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use maud::{Markup, html};
-use serde::Deserialize;
 use serde_json::json;
 
 use super::PATH;
@@ -11,6 +10,7 @@ use super::changes::officer;
 use super::envelopes::unrecorded;
 use super::forms::{FormView, RefusedForm, TextField};
 use super::navigation::{PageResult, Place};
+use super::retention::{AfterQuery, PAGE, cut};
 use super::signed_in::{ConsoleForm, Visitor};
 use super::sure::SensitiveAct;
 use crate::error::HttpError;
@@ -29,19 +29,11 @@ use holdfast_service::retention::destruction::{
     self, DestructionAct, DestructionRecordView, DestructionView, NewDestruction, certificate,
 };
 
-/// Requests of a page.
-const PAGE: usize = 25;
 /// Records of a request that a page names.
 const SHOWN: usize = 50;
 
 fn address() -> String {
     format!("{PATH}/destructions")
-}
-
-/// Place in the list.
-#[derive(Deserialize)]
-pub struct AfterQuery {
-    after: Option<String>,
 }
 
 /// Lists requests, newest first, with the form for another one.
@@ -62,10 +54,8 @@ async fn page(
     refused: Option<&RefusedForm>,
 ) -> PageResult {
     let after = after.and_then(DestructionId::parse);
-    let limit = i64::try_from(PAGE + 1).unwrap_or_default();
-    let mut found = destruction::list(app, &visitor.caller, after.as_ref(), limit).await?;
-    let has_more = found.len() > PAGE;
-    found.truncate(PAGE);
+    let mut found = destruction::list(app, &visitor.caller, after.as_ref(), PAGE + 1).await?;
+    let has_more = cut(&mut found);
 
     let texts = visitor.texts;
     let body = html! {
@@ -89,6 +79,7 @@ fn request_of(visitor: &Visitor, request: &DestructionView) -> Markup {
         DestructionState::CarriedOut => ("destruction-carried-out", false),
         DestructionState::Withdrawn => ("destruction-withdrawn", false),
     };
+
     let steps = [
         (
             "destruction-requested",
@@ -111,6 +102,7 @@ fn request_of(visitor: &Visitor, request: &DestructionView) -> Markup {
             request.withdrawn_at,
         ),
     ];
+
     let more = request.records.len().saturating_sub(SHOWN);
     html! {
         p {
@@ -224,26 +216,14 @@ pub async fn request(State(app): State<App>, form: ConsoleForm) -> PageResult {
         "due": form.value("due") == "yes", "envelope_ids": (!ids.is_empty()).then_some(ids),
         "reason": form.value("reason"), "certificate_recipient": recipient,
     });
-    let requested = match valid::<NewDestruction>(new) {
-        Ok(new) => destruction::request(&app, &visitor.caller, new, &unrecorded()).await,
-        Err(error) => {
-            let refused = form.refused(error)?;
-            return page(&app, visitor, None, Some(&refused)).await;
-        }
+    let refused = match valid::<NewDestruction>(new) {
+        Ok(new) => match destruction::request(&app, &visitor.caller, new, &unrecorded()).await {
+            Ok(_) => return Ok(Redirect::to(&address()).into_response()),
+            Err(error) => form.refused_id(error, "envelope_ids", "destruction-unknown")?,
+        },
+        Err(error) => form.refused(error)?,
     };
-    match requested {
-        Ok(_) => Ok(Redirect::to(&address()).into_response()),
-        // An unknown id is a mistake of the entry and not of the address.
-        Err(ServiceError::NotFound(_)) => {
-            let refused =
-                form.refused_at("envelope_ids", visitor.texts.text("destruction-unknown"));
-            page(&app, visitor, None, Some(&refused)).await
-        }
-        Err(error) => {
-            let refused = form.refused(error)?;
-            page(&app, visitor, None, Some(&refused)).await
-        }
-    }
+    page(&app, visitor, None, Some(&refused)).await
 }
 
 /// Takes a step of a request. The steps of the second and the third act ask first: they lead to an act

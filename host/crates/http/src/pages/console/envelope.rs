@@ -784,7 +784,6 @@ fn correction(visitor: &Visitor, envelope: &Envelope, refused: Option<&RefusedFo
     let texts = visitor.texts;
     let action = correction_address(&envelope.id);
     let form = FormView::new(texts, &action, refused).with_ids("document");
-    let file = form.id("file");
     html! {
         details open[form.is_refused()] {
             summary { (texts.text("envelopes-correct")) }
@@ -792,10 +791,7 @@ fn correction(visitor: &Visitor, envelope: &Envelope, refused: Option<&RefusedFo
             form method="post" action=(action) enctype="multipart/form-data" {
                 (visitor.token())
                 (form.summary())
-                (form.field("file", &html! { (texts.text("envelopes-correct-file")) }, html! {
-                    input id=(file) name="file" type="file" accept=".pdf,application/pdf" required
-                        aria-invalid=[form.invalid("file")] aria-describedby=[form.described("file")];
-                }))
+                (form.file(&texts.text("envelopes-correct-file"), Some(".pdf,application/pdf")))
                 (form.lines("message", &texts.text("envelopes-correct-message"), 3, ""))
                 (form.tick(SURE, &texts.text("envelopes-correct-sure"), false))
                 (form.problem(SURE))

@@ -10,6 +10,7 @@ use maud::{Markup, html};
 use super::signed_in::ConsoleForm;
 use crate::error::HttpError;
 use holdfast_adapters::texts::Texts;
+use holdfast_platform::ServiceError;
 
 /// A problem of a form.
 #[derive(Debug, PartialEq)]
@@ -214,6 +215,19 @@ impl ConsoleForm {
         RefusedForm::of(&self.path, &self.values, error.into(), renamed)
     }
 
+    /// Like [`ConsoleForm::refused`], with an unknown id as a mistake of its field and not of the address.
+    pub fn refused_id(
+        &self,
+        error: ServiceError,
+        field: &str,
+        text: &'static str,
+    ) -> Result<RefusedForm, Response> {
+        match error {
+            ServiceError::NotFound(_) => Ok(self.refused_at(field, self.visitor.texts.text(text))),
+            error => self.refused(error),
+        }
+    }
+
     /// Like [`RefusedForm::at`], for this form.
     pub fn refused_at(&self, field: &str, message: String) -> RefusedForm {
         RefusedForm::at(&self.path, &self.values, field, message)
@@ -379,6 +393,15 @@ impl<'a> FormView<'a> {
                 aria-invalid=[self.invalid(name)] aria-describedby=[self.described(name)];
         };
         self.field(name, &field.label, control)
+    }
+
+    /// Renders the field for a file, of these types if there are any.
+    pub fn file(&self, label: &str, accepted: Option<&str>) -> Markup {
+        let control = html! {
+            input id=(self.id("file")) name="file" type="file" accept=[accepted] required
+                aria-invalid=[self.invalid("file")] aria-describedby=[self.described("file")];
+        };
+        self.field("file", &html! { (label) }, control)
     }
 
     /// Renders a field for several lines.

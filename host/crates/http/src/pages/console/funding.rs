@@ -338,8 +338,10 @@ fn settling(
     let texts = visitor.texts;
     let of = |act: &str| attachment_address(&envelope.id, kind, act);
     let (send, waive) = (of("file"), of("waive"));
+
     let file = FormView::new(texts, &send, refused).with_ids(format!("file-{kind}"));
     let waiver = FormView::new(texts, &waive, refused).with_ids(format!("waive-{kind}"));
+
     html! {
         details open[file.is_refused()] {
             summary { (texts.text("funding-upload")) }

@@ -159,9 +159,11 @@ fn published(
     let texts = visitor.texts;
     let of = |act: &str| address(&pack.pack_id, act);
     let (publish, invite) = (of("versions"), of("invitations"));
+
     let version = FormView::new(texts, &publish, refused).with_ids(&pack.pack_id);
     let invitation =
         FormView::new(texts, &invite, refused).with_ids(format!("invite-{}", pack.pack_id));
+
     html! {
         (heading(visitor, pack))
         @if visitor.may(Permission::ChangeRules) {

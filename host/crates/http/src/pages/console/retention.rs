@@ -25,8 +25,8 @@ use holdfast_service::App;
 use holdfast_service::retention::holds::{self, HoldView, LiftRequest, LiftStep, NewHold};
 use holdfast_service::retention::{self, DueView, RetentionSchedules, RetentionView};
 
-/// Holds, or records, of a page.
-const PAGE: i64 = 25;
+/// Holds, records, or requests, of a page.
+pub const PAGE: i64 = 25;
 
 fn holds_address() -> String {
     format!("{PATH}/holds")
@@ -39,11 +39,11 @@ fn retention_address() -> String {
 /// Place in a list.
 #[derive(Deserialize)]
 pub struct AfterQuery {
-    after: Option<String>,
+    pub after: Option<String>,
 }
 
 /// Takes the entries of a page, and returns whether there are more.
-fn cut<T>(found: &mut Vec<T>) -> bool {
+pub fn cut<T>(found: &mut Vec<T>) -> bool {
     let page = usize::try_from(PAGE).unwrap_or_default();
     let has_more = found.len() > page;
     found.truncate(page);
@@ -101,6 +101,7 @@ fn hold_of(visitor: &Visitor, hold: &HoldView, refused: Option<&RefusedForm>) ->
         HoldState::LiftRequested => ("holds-lift-requested", true),
         HoldState::Lifted => ("holds-lifted", false),
     };
+
     html! {
         p {
             strong { (hold.case_reference) } " "
@@ -180,25 +181,14 @@ pub async fn place(State(app): State<App>, form: ConsoleForm) -> PageResult {
         "scope": form.value("scope"), "subject_id": subject,
         "reason": form.value("reason"), "case_reference": form.value("case_reference"),
     });
-    let placed = match valid::<NewHold>(hold) {
-        Ok(hold) => holds::place(&app, &visitor.caller, hold, &unrecorded()).await,
-        Err(error) => {
-            let refused = form.refused(error)?;
-            return holds_page(&app, visitor, None, Some(&refused)).await;
-        }
+    let refused = match valid::<NewHold>(hold) {
+        Ok(hold) => match holds::place(&app, &visitor.caller, hold, &unrecorded()).await {
+            Ok(_) => return Ok(Redirect::to(&holds_address()).into_response()),
+            Err(error) => form.refused_id(error, "subject_id", "holds-unknown")?,
+        },
+        Err(error) => form.refused(error)?,
     };
-    match placed {
-        Ok(_) => Ok(Redirect::to(&holds_address()).into_response()),
-        // An unknown id is a mistake of the entry and not of the address.
-        Err(ServiceError::NotFound(_)) => {
-            let refused = form.refused_at("subject_id", visitor.texts.text("holds-unknown"));
-            holds_page(&app, visitor, None, Some(&refused)).await
-        }
-        Err(error) => {
-            let refused = form.refused(error)?;
-            holds_page(&app, visitor, None, Some(&refused)).await
-        }
-    }
+    holds_page(&app, visitor, None, Some(&refused)).await
 }
 
 /// Takes a step towards the end of a hold. The approval by the second person ends it, so it asks before.

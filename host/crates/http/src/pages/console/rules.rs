@@ -104,16 +104,14 @@ fn upload_form(visitor: &Visitor, refused: Option<&RefusedForm>) -> Markup {
     let texts = visitor.texts;
     let action = format!("{PATH}/components");
     let form = FormView::new(texts, &action, refused);
+
     html! {
         details.card open[form.is_refused()] {
             summary { (texts.text("rules-upload")) }
             form method="post" action=(action) enctype="multipart/form-data" {
                 (visitor.token())
                 (form.summary())
-                (form.field("file", &html! { (texts.text("rules-file")) }, html! {
-                    input id="file" name="file" type="file" accept=".wasm,application/wasm" required
-                        aria-invalid=[form.invalid("file")] aria-describedby=[form.described("file")];
-                }))
+                (form.file(&texts.text("rules-file"), Some(".wasm,application/wasm")))
                 (form.text(&TextField {
                     limit: 64,
                     pattern: Some("[a-z0-9\\-]+"),
@@ -345,6 +343,7 @@ fn activation_form(
     let (slot, id) = (component.slot, &component.component_id);
     let action = format!("{PATH}/rules/{slot}/activate/{id}");
     let form = FormView::new(texts, &action, refused);
+
     // The API requires the source of rules, and the instance of a provider.
     html! {
         section.card {
@@ -535,11 +534,13 @@ pub fn change_title(texts: Texts, change: &RequestedChange) -> String {
         RequestedChange::RollBack { slot, .. } => {
             format!("{slot}: {}", texts.text("console-roll-back"))
         }
+
         RequestedChange::Policy { .. } => texts.text("console-policy-change"),
         RequestedChange::SingleSignOn { .. } => texts.text("sign-on-title"),
         RequestedChange::LinkHost { link_host, .. } => {
             format!("{}: {link_host}", texts.text("settings-link-host"))
         }
+
         RequestedChange::InviteUser { email, role } => {
             let (act, role) = (texts.text("console-invite"), role_name(texts, *role));
             format!("{act}: {email}, {role}")
@@ -555,6 +556,7 @@ pub fn change_title(texts: Texts, change: &RequestedChange) -> String {
             let into = into_email.as_ref().map(|into| format!(" → {into}"));
             format!("{act}: {email}{}", into.unwrap_or_default())
         }
+
         RequestedChange::WaiveStipulation {
             envelope_id,
             template_id,

@@ -139,10 +139,7 @@ fn upload_form(
             form method="post" action=(action) enctype="multipart/form-data" {
                 (visitor.token())
                 (form.summary())
-                (form.field("file", &html! { (texts.text("tapes-file")) }, html! {
-                    input id="file" name="file" type="file" required
-                        aria-invalid=[form.invalid("file")] aria-describedby=[form.described("file")];
-                }))
+                (form.file(&texts.text("tapes-file"), None))
                 (form.text(&TextField {
                     limit: 100,
                     ..TextField::required("name", &texts.text("tapes-line"))

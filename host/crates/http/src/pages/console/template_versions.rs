@@ -65,10 +65,7 @@ pub fn section(
                 form method="post" action=(action) enctype="multipart/form-data" {
                     (visitor.token())
                     (form.summary())
-                    (form.field("file", &html! { (texts.text("template-replace")) }, html! {
-                        input id="file" name="file" type="file" accept=".pdf,application/pdf" required
-                            aria-invalid=[form.invalid("file")] aria-describedby=[form.described("file")];
-                    }))
+                    (form.file(&texts.text("template-replace"), Some(".pdf,application/pdf")))
                     (form.tick("accept_certification_loss", &texts.text("template-certification"), false))
                     button type="submit" { (texts.text("template-compare")) }
                 }

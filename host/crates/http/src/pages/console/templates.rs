@@ -284,10 +284,7 @@ fn upload_form(visitor: &Visitor, refused: Option<&RefusedForm>) -> Markup {
             form method="post" action=(action) enctype="multipart/form-data" {
                 (visitor.token())
                 (form.summary())
-                (form.field("file", &html! { (texts.text("template-file")) }, html! {
-                    input id="file" name="file" type="file" accept=(ACCEPTED) required
-                        aria-invalid=[form.invalid("file")] aria-describedby=[form.described("file")];
-                }))
+                (form.file(&texts.text("template-file"), Some(ACCEPTED)))
                 (form.text(&TextField::required("name", &texts.text("rules-name"))))
                 (form.tick("kba_required", &texts.text("template-kba"), false))
                 (form.tick("accept_certification_loss", &texts.text("template-certification"), false))

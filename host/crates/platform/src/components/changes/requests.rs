@@ -23,12 +23,12 @@ use holdfast_domain::clock::Timestamp;
 use holdfast_domain::component::{Component, ComponentActivation, Slot};
 use holdfast_domain::component_change::{
     ChangeComparison, ChangeContent, ChangePolicy, ChangeSource, ChangeState, ComponentChange,
-    ProviderProbe, RequestedChange, VoidReason, permission_of,
+    ProviderProbe, RequestedChange, VoidReason, change_permission,
 };
 use holdfast_domain::funding::FundingMode;
 use holdfast_domain::hash::sha256;
 use holdfast_domain::id::{ActivationId, ChangeId, OrgId};
-use holdfast_domain::organization::{Permission, Role};
+use holdfast_domain::organization::Role;
 use holdfast_store::{StoreError, component_changes as rows, components};
 
 /// Open change requests of an organization.
@@ -123,26 +123,7 @@ pub enum ProposedChange {
     SetFunding { funding: FundingMode },
 }
 
-impl ProposedChange {
-    /// Returns the permission of those who may request it, which is that of the act without a request.
-    pub fn permission(&self) -> Permission {
-        match self {
-            Self::WaiveStipulation { .. } => Permission::Send,
-            Self::PublishFundingPack { .. } | Self::SubscribeFundingPack { .. } => {
-                Permission::ChangeRules
-            }
-            _ => permission_of(self.slot()),
-        }
-    }
-
-    /// Returns the slot; `None` for a change of anything else than active components.
-    pub fn slot(&self) -> Option<Slot> {
-        match self {
-            Self::Activate { slot, .. } | Self::RollBack { slot, .. } => Some(*slot),
-            _ => None,
-        }
-    }
-}
+change_permission!(ProposedChange);
 
 /// Body of `POST /component-changes`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -178,13 +159,13 @@ pub async fn create(
     let policy = policy(core, org).await?;
     // A policy, a role or a sign-in that passes without reviews would end the protection itself.
     if new.emergency && new.change.slot().is_none() {
-        return Err(ServiceError::Invalid(vec![ValidationIssue::new(
+        return Err(ServiceError::invalid(
             "invalid_value",
             &["emergency"],
             "false",
             "true",
             "Only components are changed in an emergency",
-        )]));
+        ));
     }
 
     // Before the lock, which is one for all organizations: a candidate is compiled, compared and a vendor
@@ -280,9 +261,7 @@ fn check_reason(new: &NewChange) -> Result<(), ServiceError> {
     }
 
     // Rules have a repository that reviewers can read. A provider's component may come from its vendor.
-    let activates_rules =
-        matches!(&new.change, ProposedChange::Activate { slot, .. } if !slot.is_provider());
-    if activates_rules && new.source.is_none() {
+    if new.change.activates_rules() && new.source.is_none() {
         issues.push(ValidationIssue::new(
             "invalid_type",
             &["source"],

@@ -27,7 +27,7 @@ use holdfast_domain::transfer::{
 };
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::problems::ControlProblem;
-use holdfast_platform::{Caller, Core, ServiceError, ValidationIssue};
+use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::control::{ListedPart, RecordFilter};
 use holdfast_store::{StoreError, WriteTransaction, control as rows, jobs, transfers};
 
@@ -365,13 +365,7 @@ fn invalid(
     received: impl ToString,
     message: &str,
 ) -> ServiceError {
-    ServiceError::Invalid(vec![ValidationIssue::new(
-        code,
-        path,
-        expected,
-        received.to_string(),
-        message,
-    )])
+    ServiceError::invalid(code, path, expected, received.to_string(), message)
 }
 
 /// Lists transfers of the caller's organization, as seller or buyer, newest first.

@@ -329,16 +329,13 @@ async fn step_of(
 
 /// Returns the party that asked for the step in progress.
 fn acting(transfer: &Transfer) -> Caller {
-    Caller {
-        org: transfer
+    Caller::named(
+        transfer
             .acting
             .clone()
             .unwrap_or_else(|| transfer.seller.clone()),
-        actor: transfer.actor.clone(),
-        email: None,
-        token: None,
-        role: None,
-    }
+        transfer.actor.clone(),
+    )
 }
 
 /// Takes a record out of a transfer, if it is in it. The rules are asked and recorded; a refusal of an

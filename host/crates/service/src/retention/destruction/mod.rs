@@ -16,6 +16,7 @@ pub use begin::begin;
 use begin::{about, check, user_of};
 pub use work::carry_on;
 
+use super::holds::invalid;
 use holdfast_domain::clock::Timestamp;
 use holdfast_domain::destruction::{
     Destruction, DestructionCause, DestructionRecord, DestructionRecordState, DestructionRefusal,
@@ -29,9 +30,7 @@ use holdfast_platform::access::credentials;
 use holdfast_platform::components::changes::{self, ChangeOfficer};
 use holdfast_platform::idempotency::ResponseRecorder;
 use holdfast_platform::problems::ChangeProblem;
-use holdfast_platform::{
-    Caller, Core, Problem, ProblemKind, ServiceError, ValidationIssue, events,
-};
+use holdfast_platform::{Caller, Core, Problem, ProblemKind, ServiceError, events};
 use holdfast_store::{
     SqlConnection, StoreError, WriteTransaction, destructions as rows, envelopes, jobs, retention,
 };
@@ -597,14 +596,4 @@ async fn record_step(
     });
     let org = Some(&caller.org);
     credentials::record_by(tx, org, &caller.actor, action, details, now).await
-}
-
-fn invalid(member: &str, expected: &str, received: &str, why: &str) -> ServiceError {
-    ServiceError::Invalid(vec![ValidationIssue::new(
-        "invalid_value",
-        &[member],
-        expected,
-        received,
-        why,
-    )])
 }
