@@ -3,7 +3,7 @@
 use crate::SqlConnection;
 use sqlx::AssertSqlSafe;
 
-use super::row::{file_json, json_text, query_rows, table_row};
+use super::row::{file_json, json_text, query_rows, row_by_id, table_row};
 use super::statement::RunStatement as _;
 use super::{StoreError, WriteTransaction};
 use holdfast_domain::clock::Timestamp;
@@ -19,8 +19,7 @@ pub async fn insert(tx: &mut WriteTransaction, import: &Import) -> Result<(), St
              creator, created_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
-    .bind(import.org.bucket())
-    .bind(import.id.as_str())
+    .bind_key(&import.org, import.id.as_str())
     .bind(import.org.as_str())
     .bind(import.layout.as_str())
     .bind(file_json(Some(&import.file)))
@@ -40,14 +39,7 @@ pub async fn get(
     org: &OrgId,
     id: &ImportId,
 ) -> Result<Option<Import>, StoreError> {
-    query_rows(
-        "select {columns} from record_import where bucket = $1 and org_id = $2 and import_id = $3",
-    )
-    .bind(org.bucket())
-    .bind(org.as_str())
-    .bind(id.as_str())
-    .fetch_optional(connection)
-    .await
+    row_by_id(connection, org, id.as_str()).await
 }
 
 /// Lists the imports of an organization, newest first.
@@ -61,8 +53,7 @@ pub async fn list(
         "select {columns} from record_import where bucket = $1 and org_id = $2 and import_id < $3
          order by import_id desc limit $4",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(after.map_or(ImportId::LAST, ImportId::as_str))
     .bind(limit)
     .fetch_all(connection)
@@ -77,8 +68,7 @@ pub async fn unfinished(connection: &mut SqlConnection, org: &OrgId) -> Result<i
         "select count(*) as unfinished from record_import
          where bucket = $1 and org_id = $2 and status = 'running'",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .fetch_one(connection)
     .await?;
     Ok(row.try_get("unfinished")?)
@@ -106,7 +96,8 @@ table_row! {
     }
 }
 
-/// Returns the record of an earlier row with the same document.
+/// Returns the record of an earlier row with the same document. One that was voided, or whose destruction has begun, is
+/// none: its document can be imported again.
 pub async fn with_document(
     connection: &mut SqlConnection,
     org: &OrgId,
@@ -114,10 +105,12 @@ pub async fn with_document(
 ) -> Result<Option<EnvelopeId>, StoreError> {
     let found: Option<ImportRow> = query_rows(
         "select {columns} from record_import_row where bucket = $1 and org_id = $2 and document_sha256 = $3
-             and status = 'imported' limit 1",
+             and status = 'imported' and exists (
+                 select 1 from envelope e where e.bucket = $1 and e.envelope_id = record_import_row.envelope_id
+                     and e.status <> 'voided' and e.destruction is null)
+         order by import_id limit 1",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(sha256)
     .fetch_optional(connection)
     .await?;
@@ -140,8 +133,7 @@ pub async fn add_row(
              failed = failed + $6
          where bucket = $1 and import_id = $2 and done = $7 and status = 'running'",
     )
-    .bind(import.org.bucket())
-    .bind(import.id.as_str())
+    .bind_key(&import.org, import.id.as_str())
     .bind(row.number)
     .bind(counts(ImportRowStatus::Imported))
     .bind(counts(ImportRowStatus::Duplicate))
@@ -155,8 +147,7 @@ pub async fn add_row(
              document_sha256, signatures, code, message)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
     )
-    .bind(import.org.bucket())
-    .bind(import.id.as_str())
+    .bind_key(&import.org, import.id.as_str())
     .bind(row.number)
     .bind(import.org.as_str())
     .bind(row.line)
@@ -187,8 +178,7 @@ pub async fn rows(
         condition.unwrap_or_default()
     );
     query_rows(AssertSqlSafe(text))
-        .bind(import.org.bucket())
-        .bind(import.id.as_str())
+        .bind_key(&import.org, import.id.as_str())
         .bind(after)
         .bind(limit)
         .fetch_all(connection)
@@ -230,8 +220,7 @@ pub async fn end(
         "update record_import set status = $3, refusal = $4, finished_at = $5
          where bucket = $1 and import_id = $2 and status = 'running'",
     )
-    .bind(import.org.bucket())
-    .bind(import.id.as_str())
+    .bind_key(&import.org, import.id.as_str())
     .bind(status.as_str())
     .bind(refusal.map(json_text))
     .bind(now.to_string())
@@ -245,8 +234,7 @@ pub async fn count_failure(tx: &mut WriteTransaction, import: &Import) -> Result
         "update record_import set failures = failures + 1
          where bucket = $1 and import_id = $2 and status = 'running'",
     )
-    .bind(import.org.bucket())
-    .bind(import.id.as_str())
+    .bind_key(&import.org, import.id.as_str())
     .run(tx)
     .await
 }

@@ -134,8 +134,7 @@ pub async fn import_wants(
         "select import_id from record_import where bucket = $1 and org_id = $2 and file like $3
              and status = 'running'",
     )
-    .bind(org.bucket())
-    .bind(org.as_str())
+    .bind_org(org)
     .bind(part(key))
     .finds_row(connection)
     .await

@@ -25,7 +25,7 @@ use holdfast_domain::job::ImportRecords;
 use holdfast_domain::signature::ExistingSignature;
 use holdfast_domain::tape::{OpenError, StoredRefusal};
 use holdfast_platform::idempotency::ResponseRecorder;
-use holdfast_platform::{Caller, Core, Problem, ProblemKind, ServiceError, ValidationIssue};
+use holdfast_platform::{Caller, Core, Problem, ProblemKind, ServiceError};
 use holdfast_store::imports as rows;
 use holdfast_store::{WriteTransaction, jobs, organizations};
 
@@ -274,13 +274,13 @@ fn checked_customer(
     if is_person(&name, &email) {
         return Ok(Some(ImportCustomer { name, email }));
     }
-    Err(ServiceError::Invalid(vec![ValidationIssue::new(
+    Err(ServiceError::invalid(
         "invalid_value",
         &["customer_email"],
         "an e-mail address, and customer_name with 1 to 500 characters",
         email,
         "The customer of rows that name none needs both a name and an address",
-    )]))
+    ))
 }
 
 /// Plans the rows of an archive before it is stored.
@@ -298,13 +298,13 @@ async fn planned(
     match opened {
         Ok((_, plan)) => Ok(plan),
         Err(OpenError::Read(error)) => Err(FilesError::Spool(error).into()),
-        Err(OpenError::Refused(refusal)) => Err(ServiceError::Invalid(vec![ValidationIssue::new(
+        Err(OpenError::Refused(refusal)) => Err(ServiceError::invalid(
             refusal.code,
             &["file"],
             "a zip with documents (PDF), and perhaps manifest.csv or manifest.json",
             "",
             refusal.message,
-        )])),
+        )),
     }
 }
 

@@ -19,7 +19,7 @@ use holdfast_platform::documents::DocumentUpload;
 use holdfast_platform::organizations as settings;
 use holdfast_platform::{Caller, Core, Problem, ProblemKind, ServiceError, events};
 use holdfast_store::imports as rows;
-use holdfast_store::{customers, envelopes, organizations};
+use holdfast_store::{WriteTransaction, customers, envelopes, organizations};
 
 /// Files of a row, unpacked.
 pub(super) struct ImportedFiles {
@@ -74,7 +74,8 @@ pub(super) async fn make(
     let known = rows::with_document(&mut connection, &import.org, &sha256).await?;
     drop(connection);
     if let Some(known) = known {
-        return add_duplicate(core, import, result, known).await;
+        let tx = core.store.begin().await?;
+        return add_duplicate(tx, import, result, known).await;
     }
 
     let customer = planned.customer.as_ref().or(import.customer.as_ref());
@@ -98,14 +99,13 @@ pub(super) async fn make(
 
 /// Commits that a document has a record already.
 async fn add_duplicate(
-    core: &Core,
+    mut tx: WriteTransaction,
     import: &Import,
     result: &mut ImportRow,
     known: EnvelopeId,
 ) -> Result<(), ServiceError> {
     result.status = ImportRowStatus::Duplicate;
     result.envelope = Some(known);
-    let mut tx = core.store.begin().await?;
     rows::add_row(&mut tx, import, result).await?;
     tx.commit().await?;
     Ok(())
@@ -221,8 +221,7 @@ async fn write(
     let sha256 = result.document_sha256.as_deref().unwrap_or_default();
     let known = rows::with_document(&mut tx, org, sha256).await?;
     if let Some(known) = known {
-        drop(tx);
-        return add_duplicate(core, import, result, known).await;
+        return add_duplicate(tx, import, result, known).await;
     }
 
     // A manifest that has the address of a customer must not rename that customer.
@@ -240,7 +239,7 @@ async fn write(
         file: &document,
         repair: repair.as_ref(),
     };
-    let caller = caller(import);
+    let caller = Caller::named(org.clone(), import.made_by.as_str());
     uploads::attach(&mut tx, &caller, &envelope, attached.status, file, now).await?;
     attached.record(&mut tx, &envelope, now).await?;
 
@@ -250,12 +249,4 @@ async fn write(
     faults::pass("import record");
     tx.commit().await?;
     Ok(())
-}
-
-/// Returns the sender of the archive as the actor of entries.
-fn caller(import: &Import) -> Caller {
-    Caller {
-        actor: import.made_by.clone(),
-        ..Caller::system(import.org.clone())
-    }
 }

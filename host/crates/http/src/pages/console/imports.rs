@@ -106,10 +106,7 @@ fn upload_form(visitor: &Visitor, refused: Option<&RefusedForm>) -> Markup {
             form method="post" action=(action) enctype="multipart/form-data" {
                 (visitor.token())
                 (form.summary())
-                (form.field("file", &html! { (texts.text("imports-file")) }, html! {
-                    input id="file" name="file" type="file" accept=".zip,application/zip" required
-                        aria-invalid=[form.invalid("file")] aria-describedby=[form.described("file")];
-                }))
+                (form.file(&texts.text("imports-file"), Some(".zip,application/zip")))
                 (form.select("layout", &texts.text("imports-layout"), &layouts, ""))
                 (form.text(&TextField::new("customer_name", &texts.text("imports-customer-name"))))
                 (form.text(&TextField {
