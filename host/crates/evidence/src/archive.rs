@@ -135,6 +135,12 @@ impl<R: Read + Seek> Archive<R> {
         self.entries.iter().map(|entry| entry.name.as_str())
     }
 
+    /// Returns the sizes that the list states, by name.
+    pub fn sizes(&self) -> impl Iterator<Item = (&str, u64)> {
+        let entries = self.entries.iter();
+        entries.map(|entry| (entry.name.as_str(), entry.size))
+    }
+
     /// Returns the bytes of a file; `None` if there is none of this name.
     ///
     /// # Errors

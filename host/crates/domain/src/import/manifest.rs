@@ -291,7 +291,7 @@ fn row_of(columns: &[KnownColumn], row: TapeRow) -> Result<ManifestRow, RowProbl
         line: row.line,
         ..ManifestRow::default()
     };
-    let mut signers: Vec<(&str, DeclaredSigner)> = Vec::new();
+    let mut signers: Vec<(SignerPlace<'_>, DeclaredSigner)> = Vec::new();
     for (column, cell) in columns.iter().zip(row.cells) {
         let cell = cell.filter(|cell| !cell.trim().is_empty());
         let Some(cell) = cell else {
@@ -311,19 +311,22 @@ fn row_of(columns: &[KnownColumn], row: TapeRow) -> Result<ManifestRow, RowProbl
             Member::Signers => {
                 for signer in cell.split(';').filter(|text| !text.trim().is_empty()) {
                     read.declared.signers.push(written_signer(&one(signer)?));
+                    check_signers(row.line, read.declared.signers.len())?;
                 }
             }
             Member::SignerName | Member::SignerEmail | Member::SignerTime => {
                 // Several signers in one cell stand in the same order in each column.
-                for (at, text) in cell.split(';').enumerate() {
-                    let text = Some(text).filter(|text| !text.trim().is_empty());
-                    let text = text.map(one).transpose()?;
-                    let signer = signer_at(&mut signers, &column.role, at);
+                let texts = cell.split(';').enumerate();
+                for (at, text) in texts.filter(|(_, text)| !text.trim().is_empty()) {
+                    let text = Some(one(text)?);
+                    let signer = signer_at(&mut signers, (column.role.as_str(), at));
                     match column.member {
                         Member::SignerName => signer.name = text,
                         Member::SignerEmail => signer.email = text,
                         _ => signer.signed_at = text,
                     }
+                    // At once: a cell can have as many semicolons as it has bytes.
+                    check_signers(row.line, signers.len())?;
                 }
             }
         }
@@ -334,26 +337,24 @@ fn row_of(columns: &[KnownColumn], row: TapeRow) -> Result<ManifestRow, RowProbl
     read.declared
         .signers
         .retain(|signer| *signer != DeclaredSigner::default());
-    few_signers(&read)?;
+    check_signers(read.line, read.declared.signers.len())?;
     Ok(read)
 }
 
-/// Returns the signer at a place among those of a role.
+/// Role of a signer, and the place among those of the role.
+type SignerPlace<'r> = (&'r str, usize);
+
+/// Returns the signer at a place.
 fn signer_at<'s, 'r>(
-    signers: &'s mut Vec<(&'r str, DeclaredSigner)>,
-    role: &'r str,
-    at: usize,
+    signers: &'s mut Vec<(SignerPlace<'r>, DeclaredSigner)>,
+    place: SignerPlace<'r>,
 ) -> &'s mut DeclaredSigner {
-    let mut of_role = signers
-        .iter()
-        .enumerate()
-        .filter(|(_, (other, _))| *other == role);
-    let place = of_role.nth(at).map(|(place, _)| place);
-    let place = place.unwrap_or_else(|| {
-        signers.push((role, DeclaredSigner::default()));
+    let known = signers.iter().position(|(other, _)| *other == place);
+    let at = known.unwrap_or_else(|| {
+        signers.push((place, DeclaredSigner::default()));
         signers.len() - 1
     });
-    &mut signers[place].1
+    &mut signers[at].1
 }
 
 /// Reads `Name <address>`, an address or a name.
@@ -375,12 +376,12 @@ fn written_signer(text: &str) -> DeclaredSigner {
     }
 }
 
-fn few_signers(row: &ManifestRow) -> Result<(), RowProblem> {
-    if row.declared.signers.len() <= SIGNERS {
+fn check_signers(line: u64, signers: usize) -> Result<(), RowProblem> {
+    if signers <= SIGNERS {
         return Ok(());
     }
     let message = format!("The row has more than {SIGNERS} signers");
-    Err(problem(row.line, "too_many_signers", message))
+    Err(problem(line, "too_many_signers", message))
 }
 
 fn problem(line: u64, code: &'static str, message: impl Into<String>) -> RowProblem {
@@ -552,7 +553,7 @@ fn json_row(layout: ImportLayout, line: u64, text: &str) -> Result<ManifestRow, 
             completed_at: one("completed_at", row.completed_at)?,
         },
     };
-    few_signers(&read)?;
+    check_signers(line, read.declared.signers.len())?;
     Ok(read)
 }
 
@@ -637,6 +638,22 @@ mod tests {
             row.declared.signers[1],
             signer("Ann Day", "ann@example.com", None)
         );
+    }
+
+    #[test]
+    fn a_cell_has_a_limited_number_of_signers() {
+        let names = |signer: &str, count: usize| {
+            let text = format!(
+                "Agreement ID,Participant Name\n1,{}\n",
+                signer.repeat(count)
+            );
+            read(&text, false).rows.swap_remove(0)
+        };
+        // A million empty places are read in one pass.
+        let row = names(";", 1_000_000 - 100).unwrap();
+        assert!(row.declared.signers.is_empty());
+        let row = names("a;", SIGNERS + 1).unwrap_err();
+        assert_eq!(row.code, "too_many_signers");
     }
 
     #[test]

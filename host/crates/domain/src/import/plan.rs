@@ -2,6 +2,7 @@
 //! an interrupted import continues with the row at which it stopped.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use super::manifest::{Manifest, ManifestRow};
 use super::{DeclaredFacts, ImportCustomer, ImportLayout, ROWS};
@@ -46,7 +47,8 @@ pub struct PlannedRecord {
     pub external_id: Option<String>,
     /// None: that of the import.
     pub customer: Option<ImportCustomer>,
-    pub declared: DeclaredFacts,
+    /// Shared by the documents of a row.
+    pub declared: Arc<DeclaredFacts>,
 }
 
 /// Returns the name of the manifest, if the archive has one.
@@ -114,7 +116,7 @@ struct ArchiveFiles<'n> {
     /// Paths behind the base, sorted.
     paths: Vec<&'n str>,
     known: HashSet<&'n str>,
-    /// By the name of their folder.
+    /// Documents by the name of their folder.
     by_folder: HashMap<String, Vec<&'n str>>,
     /// By the name without `.pdf`.
     by_stem: HashMap<String, Vec<&'n str>>,
@@ -166,16 +168,18 @@ impl<'n> ArchiveFiles<'n> {
             paths: Vec::new(),
         };
         for path in paths.iter().copied() {
-            let folder = folder_of(path);
-            let name = last_of(folder).to_lowercase();
-            files.by_folder.entry(name).or_default().push(path);
-            files
-                .by_stem
-                .entry(lower_stem(path))
-                .or_default()
-                .push(path);
+            let named = files.by_stem.entry(lower_stem(path)).or_default();
+            named.push(path);
             if is_certificate(path) {
-                files.certificates.entry(folder).or_default().push(path);
+                let of_folder = files.certificates.entry(folder_of(path)).or_default();
+                of_folder.push(path);
+            }
+        }
+        // Behind the names of all files, by which certificates are told from documents.
+        for path in paths.iter().copied() {
+            if files.is_document(path) {
+                let folder = last_of(folder_of(path)).to_lowercase();
+                files.by_folder.entry(folder).or_default().push(path);
             }
         }
         files.paths = paths;
@@ -202,14 +206,16 @@ impl<'n> ArchiveFiles<'n> {
             .filter_map(|path| self.certificate_of(path))
             .collect();
 
-        let row = ManifestRow::default();
+        let (row, declared) = (ManifestRow::default(), Arc::default());
         let others = self.paths.iter().copied();
         let others = others.filter(|path| !self.is_document(path) && !used.contains(path));
         let all = documents.iter().copied().chain(others);
-        all.map(|path| self.planned(path, &row)).collect()
+        all.map(|path| self.planned(path, &row, &declared))
+            .collect()
     }
 
-    /// Returns the rows of a manifest, one for each of its documents, and behind them the files that it does not name.
+    /// Returns the rows of a manifest, one for each of its documents, and behind them the files that it does not name. More
+    /// rows than an import may have are not planned to their end: a thousand rows can each name a folder of thousands.
     fn rows_of(&self, rows: Vec<Result<ManifestRow, RowProblem>>) -> Vec<PlannedRow> {
         let mut planned = Vec::new();
         let mut used = HashSet::new();
@@ -217,10 +223,11 @@ impl<'n> ArchiveFiles<'n> {
             let found = row.and_then(|row| Ok((self.documents_of(&row)?, row)));
             match found {
                 Ok((documents, row)) => {
+                    let declared = Arc::new(row.declared.clone());
                     for path in documents {
                         used.insert(path);
                         used.extend(self.certificate(path, &row));
-                        planned.push(self.planned(path, &row));
+                        planned.push(self.planned(path, &row, &declared));
                     }
                 }
                 Err(problem) => planned.push(PlannedRow {
@@ -228,6 +235,9 @@ impl<'n> ArchiveFiles<'n> {
                     file: String::new(),
                     record: Err(problem),
                 }),
+            }
+            if planned.len() > ROWS {
+                return planned;
             }
         }
 
@@ -277,10 +287,8 @@ impl<'n> ArchiveFiles<'n> {
         let keys = [row.external_id.as_ref(), row.name.as_ref()];
         for key in keys.into_iter().flatten() {
             let key = key.to_lowercase();
-            let in_folder = self.by_folder.get(&key).into_iter().flatten().copied();
-            let documents: Vec<&str> = in_folder.filter(|path| self.is_document(path)).collect();
-            if !documents.is_empty() {
-                return Ok(documents);
+            if let Some(documents) = self.by_folder.get(&key) {
+                return Ok(documents.clone());
             }
             match self.by_stem.get(&key).map(Vec::as_slice) {
                 None | Some([]) => {}
@@ -296,10 +304,16 @@ impl<'n> ArchiveFiles<'n> {
         Err(problem(row, "no_document", message))
     }
 
-    fn planned(&self, path: &'n str, row: &ManifestRow) -> PlannedRow {
+    fn planned(
+        &self,
+        path: &'n str,
+        row: &ManifestRow,
+        declared: &Arc<DeclaredFacts>,
+    ) -> PlannedRow {
         let certificate = self.certificate(path, row);
         let stem: String = stem_of(path).unwrap_or(path).chars().take(NAME).collect();
-        let first = row.declared.signers.first();
+        let mut signers = row.declared.signers.iter();
+        let first = signers.find(|signer| signer.email.is_some());
         let name = row.customer_name.clone();
         let name = name.or_else(|| first?.name.clone());
         let email = row.customer_email.clone();
@@ -314,7 +328,7 @@ impl<'n> ArchiveFiles<'n> {
                 name: name.unwrap_or_else(|| email.clone()),
                 email,
             }),
-            declared: row.declared.clone(),
+            declared: Arc::clone(declared),
         };
         PlannedRow {
             line: row.line,
@@ -519,6 +533,14 @@ mod tests {
         let many: Vec<String> = (0..=ROWS).map(|number| format!("{number}.pdf")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert_eq!(code(plan(&many, None)), "too_many_rows");
+
+        // Each row names a folder with many documents.
+        let folder: Vec<String> = (0..200).map(|number| format!("x/{number}.pdf")).collect();
+        let folder: Vec<&str> = folder.iter().map(String::as_str).collect();
+        let rows = format!("document,external_id\n{}", ",x\n".repeat(ROWS));
+        let manifest = Manifest::read(rows.into(), false, None).unwrap();
+        let code_of_folders = code(plan(&folder, Some(("manifest.csv", manifest))));
+        assert_eq!(code_of_folders, "too_many_rows");
 
         let names = ["a/manifest.csv", "__MACOSX/manifest.csv"];
         assert_eq!(manifest_of(names).unwrap(), Some("a/manifest.csv"));

@@ -2,6 +2,7 @@
 //!
 //! The strict reader of evidence takes them apart. What is in a document is read in the sandbox only.
 
+use std::collections::HashMap;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use holdfast_domain::import::{ImportLayout, ImportPlan, Manifest, manifest_of, plan};
@@ -56,7 +57,27 @@ pub(super) fn open<R: Read + Seek>(
         None => None,
     };
     let plan = plan(&names, manifest)?;
+    // Each row is unpacked and stored by itself, and many can have one large certificate.
+    let planned = bytes_of(&plan, &archive.sizes().collect());
+    if planned > limits.total {
+        let limit = limits.total;
+        let message = format!(
+            "The files of all rows have {planned} bytes, each row counted by itself; the limit is {limit}: split the \
+             archive"
+        );
+        return Err(refused("too_large", message));
+    }
     Ok((archive, plan))
+}
+
+/// Returns the bytes of the files of all rows.
+fn bytes_of(plan: &ImportPlan, sizes: &HashMap<&str, u64>) -> u64 {
+    let size = |name: &str| sizes.get(name).copied().unwrap_or_default();
+    let records = plan.rows.iter().filter_map(|row| {
+        let certificate = row.record.as_ref().ok()?.certificate.as_deref();
+        Some(size(&row.file) + certificate.map_or(0, size))
+    });
+    records.sum()
 }
 
 fn unopened(error: io::Error) -> OpenError {
@@ -125,6 +146,17 @@ mod tests {
         let bomb = zipped(&[("a.pdf", &zeros)]);
         assert!(bomb.len() < 64 * 1024);
         assert_eq!(opened(&bomb).unwrap_err(), "unsafe_archive");
+        // A certificate that each of many documents would be stored with.
+        let certificate = vec![0; 300_000];
+        let names: Vec<String> = (0..50).map(|number| format!("a/{number}.pdf")).collect();
+        let mut files: Vec<(&str, &[u8])> = vec![("a/Summary.pdf", &certificate)];
+        files.extend(
+            names
+                .iter()
+                .map(|name| (name.as_str(), b"%PDF-".as_slice())),
+        );
+        assert_eq!(opened(&zipped(&files)).unwrap_err(), "too_large");
+
         let mut damaged = zipped(&[("manifest.csv", b"document\na.pdf\n"), ("a.pdf", b"%PDF-")]);
         damaged[50] ^= 1;
         assert_eq!(opened(&damaged).unwrap_err(), "unreadable_manifest");

@@ -11,8 +11,8 @@ use holdfast_components::rules::lifecycle::EnvelopeTrigger;
 use holdfast_domain::envelope::{Envelope, EnvelopeKind, FileType, KeptFile, StoredFile};
 use holdfast_domain::id::{CustomerId, EnvelopeId};
 use holdfast_domain::import::{
-    Import, ImportCustomer, ImportOrigin, ImportRow, ImportRowStatus, ImportedCertificate,
-    PlannedRecord, SignatureCounts,
+    DeclaredFacts, Import, ImportCustomer, ImportOrigin, ImportRow, ImportRowStatus,
+    ImportedCertificate, PlannedRecord, SignatureCounts,
 };
 use holdfast_domain::template::DocumentRepair;
 use holdfast_platform::documents::DocumentUpload;
@@ -168,7 +168,7 @@ async fn received(
         import: import.id.clone(),
         row,
         source: import.layout,
-        declared: planned.declared.clone(),
+        declared: DeclaredFacts::clone(&planned.declared),
         certificate,
     };
     envelope.set_imported(&origin);

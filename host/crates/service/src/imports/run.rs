@@ -113,11 +113,12 @@ fn joined<T>(result: Result<T, tokio::task::JoinError>) -> Result<T, ServiceErro
     result.map_err(|error| ServiceError::Internal(error.to_string()))
 }
 
-/// An archive that was opened before cannot be opened again: its disk failed, or this program reads it in another way.
+/// An archive that was opened before cannot be opened again: the disk failed, or this program reads it in another way, which
+/// no further run changes.
 fn unopened(error: OpenError) -> ServiceError {
     match error {
         OpenError::Read(error) => FilesError::Spool(error).into(),
-        OpenError::Refused(refusal) => ServiceError::Internal(refusal.message),
+        OpenError::Refused(_) => FilesError::Damaged.into(),
     }
 }
 
