@@ -14,6 +14,8 @@ use holdfast_platform::documents::UPLOAD_LIMIT;
 const RATIO: u64 = 20;
 /// Smallest limit of all files, for archives of a few bytes.
 const LEAST: u64 = 1024 * 1024;
+/// Longest path of a file, in bytes. Many rows can name the same one.
+const PATH: usize = 1_000;
 /// Problems that an error names.
 const NAMED: usize = 3;
 
@@ -43,6 +45,11 @@ pub(super) fn open<R: Read + Seek>(
             "unsafe_archive",
             format!("The archive cannot be used: {named}"),
         ));
+    }
+
+    if archive.names().any(|name| name.len() > PATH) {
+        let message = format!("The archive has a file with a path of more than {PATH} bytes");
+        return Err(refused("unsafe_archive", message));
     }
 
     let names: Vec<String> = archive.names().map(str::to_owned).collect();
@@ -134,6 +141,11 @@ mod tests {
         assert_eq!(opened(&zipped(&[("a.txt", b"")])).unwrap_err(), "no_rows");
         assert_eq!(
             opened(&zipped(&[("../a.pdf", b"")])).unwrap_err(),
+            "unsafe_archive"
+        );
+        let path = format!("{}.pdf", "x".repeat(PATH));
+        assert_eq!(
+            opened(&zipped(&[(&path, b"%PDF-")])).unwrap_err(),
             "unsafe_archive"
         );
         let wrong = zipped(&[("manifest.json", b"{")]);

@@ -171,12 +171,12 @@ pub struct ImportedView {
     /// Signers and times, as the manifest declares them. Nothing of it is verified.
     pub declared: DeclaredFacts,
     /// Certificate of completion of the other system. Its bytes are among the attachments of the envelope.
-    pub certificate: Option<CertificateView>,
+    pub certificate: Option<ImportedCertificateView>,
 }
 
 /// Certificate of completion of another system.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct CertificateView {
+pub struct ImportedCertificateView {
     /// Name in the archive, without folders.
     pub name: String,
     /// SHA-256, lower-case hex.
@@ -193,7 +193,7 @@ impl ImportedView {
         let origin = envelope.imported()?;
         let certificate = origin.certificate.map(|certificate| {
             let StoredFile { sha256, size, .. } = certificate.file.0;
-            CertificateView {
+            ImportedCertificateView {
                 name: certificate.name,
                 sha256,
                 size,

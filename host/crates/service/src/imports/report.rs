@@ -1,20 +1,12 @@
 //! Report of an import as a table.
 
-use std::io::{self, Write as _};
-
-use tokio::sync::mpsc;
+use std::io;
 
 use super::{ImportRowView, find};
 use holdfast_adapters::files::{FilesError, SpooledFile};
 use holdfast_domain::cell::inert;
-use holdfast_domain::import::ImportRow;
 use holdfast_platform::{Caller, Core, ServiceError};
 use holdfast_store::imports as rows;
-
-/// Rows that are read at once.
-const PAGE: i64 = 1_000;
-/// Pages that may wait for the writer of the file.
-const QUEUE: usize = 2;
 
 /// Names of the columns.
 const COLUMNS: [&str; 11] = [
@@ -34,45 +26,21 @@ const COLUMNS: [&str; 11] = [
 /// Writes all results so far as CSV.
 pub async fn report(core: &Core, caller: &Caller, id: &str) -> Result<SpooledFile, ServiceError> {
     let import = find(core, caller, id).await?;
-    let (sender, mut receiver) = mpsc::channel::<Vec<ImportRow>>(QUEUE);
+    let mut connection = core.store.read().await?;
+    // A few megabytes at most: rows and names of files are limited.
+    let results = rows::rows(&mut connection, &import, None, 0, import.planned).await?;
+    drop(connection);
+
     let write = move |file: &mut std::fs::File| {
         let mut table = csv::Writer::from_writer(io::BufWriter::new(file));
         table.write_record(COLUMNS)?;
-        while let Some(page) = receiver.blocking_recv() {
-            for row in page {
-                table.write_record(cells(ImportRowView::from(row)))?;
-            }
+        for row in results {
+            table.write_record(cells(ImportRowView::from(row)))?;
         }
         table.flush()
     };
-
-    let folder = core.config.spool_folder();
-    let written = SpooledFile::written(&folder, write);
-    let read = async {
-        // Owned by this future, so that the channel closes and the writer ends after the last row.
-        let sender = sender;
-        let mut after = 0;
-        loop {
-            let mut connection = core.store.read().await?;
-            let page = rows::rows(&mut connection, &import, None, after, PAGE).await?;
-            drop(connection);
-            let Some(last) = page.last() else {
-                return Ok::<(), ServiceError>(());
-            };
-
-            after = last.number;
-            // A send fails if the writer failed, which has the reason.
-            if sender.send(page).await.is_err() {
-                return Ok(());
-            }
-        }
-    };
-
-    // After a failed read the writer sees a closed channel and succeeds with half a file, so the reader's
-    // error counts first.
-    let (written, read) = tokio::join!(written, read);
-    read?;
-    Ok(written.map_err(FilesError::Spool)?)
+    let written = SpooledFile::written(&core.config.spool_folder(), write);
+    Ok(written.await.map_err(FilesError::Spool)?)
 }
 
 /// Returns the cells of a row. Names of files come from the archive, and could be formulas.
