@@ -145,7 +145,7 @@ mod tests {
         );
         let path = format!("{}.pdf", "x".repeat(PATH));
         assert_eq!(
-            opened(&zipped(&[(&path, b"%PDF-")])).unwrap_err(),
+            opened(&zipped(&[(path.as_str(), b"%PDF-")])).unwrap_err(),
             "unsafe_archive"
         );
         let wrong = zipped(&[("manifest.json", b"{")]);
@@ -159,9 +159,9 @@ mod tests {
         assert!(bomb.len() < 64 * 1024);
         assert_eq!(opened(&bomb).unwrap_err(), "unsafe_archive");
         // A certificate that each of many documents would be stored with.
-        let certificate = vec![0; 300_000];
+        let certificate = vec![0_u8; 300_000];
         let names: Vec<String> = (0..50).map(|number| format!("a/{number}.pdf")).collect();
-        let mut files: Vec<(&str, &[u8])> = vec![("a/Summary.pdf", &certificate)];
+        let mut files: Vec<(&str, &[u8])> = vec![("a/Summary.pdf", certificate.as_slice())];
         files.extend(
             names
                 .iter()
