@@ -256,6 +256,8 @@ fn problem_of(error: ServiceError) -> Result<StoredRefusal, ServiceError> {
         }
         error => ("refused".to_owned(), error.to_string()),
     };
+    // PostgreSQL stores no NUL, and a reason can quote the document.
+    let message = message.replace('\0', " ");
     Ok(StoredRefusal { code, message })
 }
 
