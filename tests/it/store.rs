@@ -817,9 +817,11 @@ async fn each_envelope_is_in_one_tab(store: Store) {
     let open: Vec<bool> = kept.iter().map(|one| one.closing.is_none()).collect();
     assert_eq!(open, [false, true]);
 
-    let counts = search::tab_counts(&mut connection, &org.id).await.unwrap();
+    let counts = search::tab_counts(&mut connection, store.dialect(), &org.id)
+        .await
+        .unwrap();
     assert!(!counts.is_capped, "{counts:?}");
-    let troubles = search::trouble_counts(&mut connection, &org.id).await;
+    let troubles = search::trouble_counts(&mut connection, store.dialect(), &org.id).await;
     let expected = TroubleCounts {
         unreached: 2,
         unpaid: 1,
