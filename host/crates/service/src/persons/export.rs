@@ -246,16 +246,6 @@ async fn exported(
         // The sender's own words about this customer's contract.
         sheet["metadata"] = json!(envelope.own_metadata());
     }
-    if let Some(origin) = envelope.imported() {
-        let mut declared = origin.declared.signers;
-        declared.retain(|signer| {
-            signer
-                .email
-                .as_deref()
-                .is_some_and(|email| person.has(email))
-        });
-        sheet["declared_as_signer"] = json!(declared);
-    }
     if let Some(payment) = payments::get(&mut connection, org, id).await? {
         let pays = |role: &str| own.iter().any(|signer| signer.role == role);
         let payer = payment.asked.payer.as_str();
