@@ -251,16 +251,17 @@ async fn the_guides_work_with_curl() {
 }
 
 /// Pages with commands only, and the end of their output.
-const WALKS: [(&str, &str); 4] = [
+const WALKS: [(&str, &str); 5] = [
     ("facts", "27815.15 USD, page 2"),
     ("funding", "sent"),
+    ("import", "vaulted"),
     ("tape", "line 3: unmatched"),
     ("test-mode", "2592000"),
 ];
 
 /// Pages with commands that are not run as they stand there: those in blocks of the console, which have placeholders or
 /// need another machine, and samples that need a further program.
-const NOT_RUN: [(&str, &str); 20] = [
+const NOT_RUN: [(&str, &str); 21] = [
     ("command-line", "starts a server; `cli::dev` does it"),
     (
         "components",
@@ -286,6 +287,10 @@ const NOT_RUN: [(&str, &str); 20] = [
         "sends the map of the page; `service::facts` sends it too",
     ),
     ("funding", "builds a component; `cli::rules_kit` does it"),
+    (
+        "import",
+        "sends a reader's own folder; `cli::import` of the command does it",
+    ),
     ("languages", "its texts are a reader's own"),
     (
         "operations",
@@ -462,6 +467,7 @@ async fn the_walks_can_be_pasted() {
                     "{said}"
                 );
             }
+            "import" => assert!(said.contains("line 3: no_document"), "{said}"),
             _ => assert!(
                 said.contains("line 2: different 27851.15 27815.15"),
                 "{said}"

@@ -9,6 +9,7 @@ mod decisions;
 mod declared;
 mod dev;
 mod diff_page;
+mod import;
 mod keys;
 mod ledger;
 mod listen;
@@ -101,6 +102,8 @@ enum CliCommand {
     /// Compare a loan tape with the contracts of bundles, offline.
     #[command(subcommand)]
     Tape(tape::TapeCommand),
+    /// Send documents that were signed in another system to an installation, which makes records of them.
+    Import(import::ImportArguments),
     /// Check the contents of the vault.
     #[command(subcommand)]
     Vault(vault::VaultCommand),
@@ -273,6 +276,7 @@ async fn run(
         CliCommand::Keys(command) => return rotation::run(command, &config, output).await,
         CliCommand::Verify(verify) => return verify::run(verify, config, output).await,
         CliCommand::Tape(command) => return tape::run(command, &config, output).await,
+        CliCommand::Import(import) => return import::run(import, output).await,
         CliCommand::Vault(command) => return vault::run(command, config, output).await,
         CliCommand::Ledger(command) => return ledger::run(command, config, output).await,
         CliCommand::Witness(command) => witness::run(command, config, output).await?,

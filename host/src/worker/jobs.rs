@@ -22,13 +22,13 @@ use holdfast_domain::envelope::KeptFile;
 use holdfast_domain::job::{
     AdvanceTransfer, ArchiveSubmission, ArchiveTemplate, CertifyAnew, CheckFunding, CheckTape,
     CompareRecords, DeleteObject, DeleteTapeRows, DestroyRecord, ExecuteSubmission, FollowHold,
-    FollowSubmission, JobKind, JobPayload, JobQueue, MailAccessCode, MailAnswer, MailCompletion,
-    MailContractDate, MailDecline, MailEndpointDisabled, MailEndpointFailing, MailInvitation,
-    MailLater, MailLinkHost, MailNotSent, MailOpenLink, MailPartyInvitation, MailQuestion,
-    MailReleaseRequest, MailReminder, MailSignIn, MailUndelivered, MailView, MailWithdrawal,
-    NextStep, NoticeOfDate, PaidInSandbox, ReleaseRecord, RemindByPlan, RetryPolicy, SendBatch,
-    SendPlanned, TextAccessCode, TextInvitation, TextReminder, VaultEnvelope, VoidBatch,
-    WarnOfExpiry, WithdrawSubmission,
+    FollowSubmission, ImportRecords, JobKind, JobPayload, JobQueue, MailAccessCode, MailAnswer,
+    MailCompletion, MailContractDate, MailDecline, MailEndpointDisabled, MailEndpointFailing,
+    MailInvitation, MailLater, MailLinkHost, MailNotSent, MailOpenLink, MailPartyInvitation,
+    MailQuestion, MailReleaseRequest, MailReminder, MailSignIn, MailUndelivered, MailView,
+    MailWithdrawal, NextStep, NoticeOfDate, PaidInSandbox, ReleaseRecord, RemindByPlan,
+    RetryPolicy, SendBatch, SendPlanned, TextAccessCode, TextInvitation, TextReminder,
+    VaultEnvelope, VoidBatch, WarnOfExpiry, WithdrawSubmission,
 };
 use holdfast_domain::priority::PriorityClass;
 use holdfast_platform::error::CallbackError;
@@ -44,7 +44,7 @@ use holdfast_service::signing::{expiry, reminders};
 use holdfast_service::vault::certify_anew;
 use holdfast_service::vault::orphans;
 use holdfast_service::vault::vault_in::{self, VaultInEndpoint};
-use holdfast_service::{App, bulk, funding, signing, tapes, templates};
+use holdfast_service::{App, bulk, funding, imports, signing, tapes, templates};
 use holdfast_store::StoreError;
 use holdfast_store::jobs::{self, ClaimedJob, LEASE, LeaseRenewal};
 
@@ -443,6 +443,13 @@ impl RunnableJob for CheckTape {
     }
 }
 
+impl RunnableJob for ImportRecords {
+    async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
+        imports::run::run(app, &job.org, &self.import).await?;
+        Ok(NextStep::Done)
+    }
+}
+
 impl RunnableJob for DeleteTapeRows {
     async fn run(self, app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
         tapes::removal::delete_rows(app, &job.org, &self.tape).await?;
@@ -595,7 +602,7 @@ async fn perform(app: &App, job: &ClaimedJob) -> Result<NextStep, JobError> {
     by_name! {
         VaultEnvelope CertifyAnew ArchiveSubmission RemindByPlan WarnOfExpiry SendPlanned WithdrawSubmission ArchiveTemplate DeleteObject FollowHold DestroyRecord
         NoticeOfDate MailContractDate CheckFunding
-        SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailOpenLink MailLinkHost MailSignIn AdvanceTransfer CompareRecords CheckTape DeleteTapeRows
+        SendBatch VoidBatch ReleaseRecord MailReleaseRequest MailView MailPartyInvitation MailOpenLink MailLinkHost MailSignIn AdvanceTransfer CompareRecords CheckTape DeleteTapeRows ImportRecords
         MailInvitation MailReminder MailAccessCode MailCompletion MailDecline MailWithdrawal MailUndelivered MailNotSent
         MailQuestion MailAnswer MailLater
         TextInvitation TextReminder TextAccessCode

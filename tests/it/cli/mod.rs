@@ -1,6 +1,7 @@
 //! The operator's tool.
 
 mod dev;
+mod import;
 mod listen;
 pub mod operator;
 pub mod plugin_kit;

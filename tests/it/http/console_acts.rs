@@ -80,6 +80,7 @@ const ACTS_AT_ONCE: &[&str] = &[
     "/funding/{id}/subscription",
     "/funding/{id}/versions",
     "/holds",
+    "/imports",
     "/keys",
     "/packages",
     "/packages/{id}",

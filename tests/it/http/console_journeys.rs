@@ -189,6 +189,7 @@ async fn all_pages(app: &TestApp) -> Vec<String> {
         "/templates",
         "/packages",
         "/bulk",
+        "/imports",
         "/vault",
         "/control",
         "/control/keys",

@@ -15,6 +15,7 @@ use holdfast::domain::component::Slot;
 
 use crate::service::components::registry::variant;
 use crate::service::control::signatures as signed_acts;
+use crate::service::imports::zipped;
 use crate::support::browser::{EmulatedScreen, TestBrowser};
 use crate::support::{
     CONTRACT, TestApp, TestResponse, envelope_body, org_of, postgres, receiver, release_form,
@@ -430,6 +431,10 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
     let pack_id = pack.data(201)["pack_id"].as_str().unwrap().to_owned();
 
     let tape_id = tape(app).await;
+    let archive = zipped(&[("contract.pdf", CONTRACT)]);
+    let import = app.upload("/partner/imports", "application/zip", &archive, &[]);
+    let import = import.await.data(202);
+    let import_id = import["import_id"].as_str().unwrap().to_owned();
     let (pledge_id, key_id) = pledge_and_key(app).await;
     let destroyed = app.vaulted_envelope().await;
     let request = json!({ "envelope_ids": [destroyed], "reason": "Its time is over." });
@@ -443,6 +448,7 @@ async fn ids_of_a(app: &TestApp) -> Vec<(&'static str, String, &'static str)> {
 
     vec![
         ("/control/tapes/", tape_id, "tap_01h455vb4pex5vsknk084sn02q"),
+        ("/imports/", import_id, "imp_01h455vb4pex5vsknk084sn02q"),
         (
             "/destructions/",
             destruction_id,

@@ -9,6 +9,7 @@ mod envelopes;
 mod facts;
 pub mod funding;
 mod idempotency;
+pub mod imports;
 mod kba;
 mod payments;
 mod persons;

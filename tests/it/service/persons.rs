@@ -8,6 +8,7 @@ use holdfast::domain::organization::{OrgSettings, Scope};
 use serde_json::{Value, json};
 
 use super::control::{Party, designate};
+use super::imports::zipped;
 use super::retention::holds::{lift, place};
 use crate::http::console::Session;
 use crate::support::{CONTRACT, TestApp, TestResponse, envelope_body, files_with, form, postgres};
@@ -525,7 +526,7 @@ async fn the_console_erases_a_person_by_two_people() {
     says(&page, &["No duty keeps anything."]);
 }
 
-/// The person's data was in a draft, a voided envelope, a filed document, a batch and a filter.
+/// The person's data was in a draft, a voided envelope, a filed document, a batch, an import and a filter.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_erasure_leaves_nothing_of_the_person_in_the_folder() {
     let app = TestApp::start().await;
@@ -538,6 +539,15 @@ async fn an_erasure_leaves_nothing_of_the_person_in_the_folder() {
     let path = format!("/bulk-send/{}/items", batch["batch_id"].as_str().unwrap());
     let clients = json!({ "customer_ids": [person] });
     app.web(Method::POST, &path, clients).await.data(200);
+    let manifest = format!("document,signers\ncontract.pdf,{NAME} <{EMAIL}>\n");
+    let archive = zipped(&[
+        ("manifest.csv", manifest.as_bytes()),
+        ("contract.pdf", CONTRACT),
+    ]);
+    let texts = [("customer_name", NAME), ("customer_email", EMAIL)];
+    app.upload("/partner/imports", "application/zip", &archive, &texts)
+        .await
+        .data(202);
     app.wait_until_idle().await;
     assert!(!files_with(app.data.path(), &[EMAIL]).is_empty());
 

@@ -101,10 +101,10 @@ pub struct AttemptLabels {
     pub outcome: String,
 }
 
-/// Labels of an item of a bulk batch.
+/// Labels of an item of a bulk batch, or of a row of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ItemLabels {
-    /// `sent`, `failed`, `skipped`, `cancelled` or `retried`.
+    /// `sent`, `failed`, `skipped`, `cancelled` or `retried`; of a row `imported`, `duplicate` or `failed`.
     pub outcome: String,
 }
 
@@ -209,6 +209,8 @@ metrics! {
         pub jobs: Family<JobLabels, Counter> = "jobs";
         /// Items of bulk batches settled, by outcome.
         pub bulk_items: Family<ItemLabels, Counter> = "bulk_items";
+        /// Rows of imports with a result, by outcome.
+        pub import_rows: Family<ItemLabels, Counter> = "import_rows";
         /// Waiting jobs, including leased ones.
         pub jobs_waiting: Gauge = "jobs_waiting";
         /// Jobs that failed for good, after their last attempt.
@@ -282,6 +284,11 @@ impl Metrics {
         for outcome in ["sent", "failed", "skipped", "cancelled", "retried"] {
             let outcome = outcome.to_owned();
             drop(metrics.bulk_items.get_or_create(&ItemLabels { outcome }));
+        }
+
+        for outcome in ["imported", "duplicate", "failed"] {
+            let outcome = outcome.to_owned();
+            drop(metrics.import_rows.get_or_create(&ItemLabels { outcome }));
         }
 
         // Alerts on failures would otherwise miss the first one, which has no earlier value.

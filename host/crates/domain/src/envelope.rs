@@ -10,6 +10,7 @@ use super::clock::Timestamp;
 use super::contract_dates::PlannedDate;
 use super::dates::ZoneName;
 use super::id::{BatchId, CustomerId, EnvelopeId, OrgId, SignerId, TemplateId};
+use super::import::ImportOrigin;
 use super::jurisdiction::Jurisdiction;
 use super::locale::Locale;
 use super::organization::Role;
@@ -485,6 +486,8 @@ pub const JURISDICTION: &str = "chattel_paper_jurisdiction";
 const STORED: &str = "stored";
 /// Member with the statement about the paper original.
 const PAPER_ORIGINAL: &str = "paper_original";
+/// Member with the import that made the record.
+const IMPORTED: &str = "imported";
 /// Member with the dates of the contract.
 const CONTRACT_DATES: &str = "contract_dates";
 /// Member with the plan of reminders.
@@ -654,6 +657,18 @@ impl Envelope {
     pub fn set_paper_original(&mut self, stated: &PaperOriginal) {
         let stated = serde_json::to_value(stated).unwrap_or_default();
         self.metadata.insert(PAPER_ORIGINAL.into(), stated);
+    }
+
+    /// Returns the import that made the record, with what its manifest says.
+    pub fn imported(&self) -> Option<ImportOrigin> {
+        let imported = self.metadata.get(IMPORTED)?.clone();
+        serde_json::from_value(imported).ok()
+    }
+
+    /// Records the import that makes the record.
+    pub fn set_imported(&mut self, origin: &ImportOrigin) {
+        let origin = serde_json::to_value(origin).unwrap_or_default();
+        self.metadata.insert(IMPORTED.into(), origin);
     }
 
     /// Returns the id of the envelope that is related to this one. Of several copies it is the newest.

@@ -287,6 +287,10 @@ prefixed_id!(
     TapeId, "tap_"
 );
 prefixed_id!(
+    /// An import of documents that were signed in another system.
+    ImportId, "imp_"
+);
+prefixed_id!(
     /// A legal hold.
     HoldId, "hld_"
 );

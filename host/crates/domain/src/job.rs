@@ -9,8 +9,8 @@ use super::destruction::DestructionCause;
 use super::envelope::KeptFile;
 use super::funding::FundingStage;
 use super::id::{
-    BatchId, EndpointId, EnvelopeId, HoldId, IntentId, InvitationId, OpenLinkId, QuestionId,
-    ReleaseId, SignInId, TapeId, TemplateId, TransferId, UserId, ViewId,
+    BatchId, EndpointId, EnvelopeId, HoldId, ImportId, IntentId, InvitationId, OpenLinkId,
+    QuestionId, ReleaseId, SignInId, TapeId, TemplateId, TransferId, UserId, ViewId,
 };
 
 /// Queue with its own number of slots.
@@ -296,6 +296,20 @@ impl JobPayload for CheckTape {
     const NAME: &'static str = "control.tape";
     const QUEUE: JobQueue = JobQueue::Bulk;
     /// A tape that is no tape is recorded as refused, and one with a damaged file as failed. The rest is tried again.
+    const RETRIES: RetryPolicy = RetryPolicy::Endless;
+}
+
+/// Makes records of the documents of an import.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ImportRecords {
+    /// Its id.
+    pub import: ImportId,
+}
+
+impl JobPayload for ImportRecords {
+    const NAME: &'static str = "import.run";
+    const QUEUE: JobQueue = JobQueue::Bulk;
+    /// A row that cannot become a record is reported, and a damaged archive ends the import. The rest is tried again.
     const RETRIES: RetryPolicy = RetryPolicy::Endless;
 }
 
@@ -652,6 +666,7 @@ pub const KINDS: &[JobKind] = &[
     JobKind::of::<CompareRecords>(),
     JobKind::of::<CheckTape>(),
     JobKind::of::<DeleteTapeRows>(),
+    JobKind::of::<ImportRecords>(),
     JobKind::of::<MailReleaseRequest>(),
     JobKind::of::<MailView>(),
     JobKind::of::<MailPartyInvitation>(),

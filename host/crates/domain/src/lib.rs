@@ -64,6 +64,7 @@
 //! | non-authoritative copy | marked copy for anyone who needs to read the document |
 //! | vault-in, vault-out | storing the authoritative copy; releasing it to its new keeper |
 //! | archive | storage of released authoritative copies |
+//! | import | making records of documents that were signed in another system, from an archive of files with a manifest |
 //! | paper original | document, printed once, that replaces the authoritative copy |
 //! | secured party | party that the contract is assigned to |
 //! | custodian | person who keeps the authoritative copy for the secured party |
@@ -199,6 +200,7 @@ pub mod hash;
 pub mod hold;
 pub mod id;
 pub mod identity;
+pub mod import;
 pub mod job;
 pub mod jurisdiction;
 pub mod ledger;

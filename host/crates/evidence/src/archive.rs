@@ -35,20 +35,20 @@ const DIRECTORY_LIMIT: u64 = 16 * 1024 * 1024;
 
 /// Limits of an archive.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ArchiveLimits {
+pub struct ArchiveLimits {
     /// Bytes of one file.
-    pub(super) file: u64,
+    pub file: u64,
     /// Bytes of all files.
-    pub(super) total: u64,
+    pub total: u64,
 }
 
 /// Archive with a checked structure.
-pub(super) struct Archive<R> {
+pub struct Archive<R> {
     file: R,
     limits: ArchiveLimits,
     entries: Vec<ArchiveEntry>,
     /// Everything that is wrong with the archive.
-    pub(super) problems: Vec<String>,
+    pub problems: Vec<String>,
 }
 
 /// File in an archive.
@@ -84,7 +84,7 @@ impl<R: Read + Seek> Archive<R> {
     ///
     /// # Errors
     /// The file is no zip archive.
-    pub(super) fn open(mut file: R, limits: ArchiveLimits) -> io::Result<Self> {
+    pub fn open(mut file: R, limits: ArchiveLimits) -> io::Result<Self> {
         let mut problems = Vec::new();
         let length = file.seek(SeekFrom::End(0))?;
         let (end, fields) = end_of(&mut file, length)?;
@@ -131,15 +131,21 @@ impl<R: Read + Seek> Archive<R> {
     }
 
     /// Returns the names in the order of the list. Folders end with a slash.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|entry| entry.name.as_str())
+    }
+
+    /// Returns the sizes that the list states, by name.
+    pub fn sizes(&self) -> impl Iterator<Item = (&str, u64)> {
+        let entries = self.entries.iter();
+        entries.map(|entry| (entry.name.as_str(), entry.size))
     }
 
     /// Returns the bytes of a file; `None` if there is none of this name.
     ///
     /// # Errors
     /// The reason, for people: the file is damaged.
-    pub(super) fn read(&mut self, name: &str) -> Option<Result<Vec<u8>, String>> {
+    pub fn read(&mut self, name: &str) -> Option<Result<Vec<u8>, String>> {
         let entry = self.entries.iter().find(|entry| entry.name == name)?;
         let entry = entry.clone();
         Some(self.unpacked(&entry))

@@ -6,7 +6,7 @@
 //! made the bundle except a key or a head of its log, which anchors the verdict.
 
 mod acts;
-mod archive;
+pub mod archive;
 mod ber;
 mod bundle;
 mod components;

@@ -317,6 +317,8 @@ file_kinds! {
     Png: ["image/png"];
     /// A report, as a table, JSON or a document.
     CsvOrJsonOrPdf: ["text/csv", "application/json", "application/pdf"];
+    /// A table.
+    Csv: ["text/csv"];
     /// A table, as CSV or JSON Lines.
     CsvOrJsonLines: ["text/csv", "application/jsonl"];
     /// Records, as JSON Lines or Apache Parquet.

@@ -7,6 +7,7 @@
 //! | `signing` | visits, callbacks and polling of providers, reminders, corrections |
 //! | `templates`, `builder` | templates, packages, pictures of pages; the field builder |
 //! | `bulk` | one document for many clients |
+//! | `imports` | records of documents that were signed in other systems |
 //! | `vault` | vault-in, copies, certificates, release, integrity |
 //! | `facts` | facts of contracts, and the maps that they are read with |
 //! | `funding` | checks by funding rules, stipulations, packs of lenders |
@@ -39,6 +40,7 @@ pub mod envelopes;
 pub mod facts;
 pub mod funding;
 pub mod gauges;
+pub mod imports;
 pub mod inspection;
 pub mod installation;
 pub mod persons;

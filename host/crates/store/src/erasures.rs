@@ -133,7 +133,7 @@ pub async fn batches(
 }
 
 /// Removes the values of a customer, and its working data: clients of batches, requests and messages that are kept for a
-/// time, records of open links, identity checks that were billed, saved filters and mails that were not sent. Messages
+/// time, records of open links, identity checks that were billed, customers of imports, saved filters and mails that were not sent. Messages
 /// about a record stay with it.
 pub async fn forget(
     tx: &mut WriteTransaction,
@@ -220,14 +220,24 @@ async fn forget_address(
     .run(tx)
     .await?;
 
+    let address = json_text(&email);
+    // Rows of a running import that name no customer themselves fail without this one.
+    sqlx::query(
+        "update record_import set customer = null
+         where bucket = $1 and org_id = $2 and lower(customer) like $3 escape '!'",
+    )
+    .bind_org(org)
+    .bind(format!("%\"email\":{}%", escaped(&address)))
+    .run(tx)
+    .await?;
+
     // Other mails name an envelope and a place in it, and find no person there once it is destroyed.
-    let to = json_text(&email);
     sqlx::query(
         "delete from job where bucket = $1 and org_id = $2 and kind = $3 and lower(payload) like $4 escape '!'",
     )
     .bind_org(org)
     .bind(MailContractDate::NAME)
-    .bind(format!("%\"to\":{}%", escaped(&to)))
+    .bind(format!("%\"to\":{}%", escaped(&address)))
     .run(tx)
     .await
 }

@@ -83,6 +83,7 @@ pub mod funding;
 pub mod funding_packs;
 pub mod glances;
 pub mod idempotency;
+pub mod imports;
 pub mod installation;
 pub mod instance_log;
 pub mod integrity;

@@ -116,6 +116,7 @@ const MIGRATIONS: &[(i64, &str)] = migrations![
     110 "0110_object_holds_and_reminders",
     111 "0111_moves",
     112 "0112_keys_of_records",
+    113 "0113_imports",
 ];
 
 /// Version of the row that serves as the lock.

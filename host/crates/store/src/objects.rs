@@ -37,7 +37,7 @@ pub async fn envelope_wants(
         "select envelope_id from envelope where bucket = $1 and envelope_id = $2
              and destruction is null
              and (upload like $3 or vault like $3 or copy like $3 or certificate like $3
-                 or custody_record like $3 or archive like $3
+                 or custody_record like $3 or archive like $3 or metadata like $3
                  or ($4 like 'uploads/%' and status not in ('vaulted', 'vaulted_out'))
                  or ($4 like 'archive/%' and status <> 'vaulted_out')
                  or ($4 like 'signed/%' and not exists (
@@ -122,6 +122,22 @@ pub async fn tape_wants(
         .bind(part(key))
         .finds_row(connection)
         .await
+}
+
+/// Returns whether the archive of an import is still referenced.
+pub async fn import_wants(
+    connection: &mut SqlConnection,
+    org: &OrgId,
+    key: &str,
+) -> Result<bool, StoreError> {
+    sqlx::query(
+        "select import_id from record_import where bucket = $1 and org_id = $2 and file like $3
+             and status = 'running'",
+    )
+    .bind_org(org)
+    .bind(part(key))
+    .finds_row(connection)
+    .await
 }
 
 fn part(key: &str) -> String {

@@ -162,6 +162,11 @@ pub const RECORD_TABLES: &[RecordTable] = &[
     row("payment", ENVELOPE, Fate::Redacted(&["payer="])),
     row("record_band", ENVELOPE, Fate::Deleted),
     row("record_fingerprint", ENVELOPE, Fate::Deleted),
+    row(
+        "record_import_row",
+        ENVELOPE,
+        Fate::Redacted(&["file=", "document_sha256", "signatures"]),
+    ),
     row("record_similar", ENVELOPE, Fate::Deleted),
     row("record_text", ENVELOPE, Fate::Deleted),
     row(

@@ -112,10 +112,12 @@ pub enum StorageArea {
     Room,
     /// Tapes that are compared with contracts.
     Tapes,
+    /// Archives of imports.
+    Imports,
 }
 
 impl StorageArea {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Uploads,
         Self::Templates,
         Self::Signed,
@@ -125,6 +127,7 @@ impl StorageArea {
         Self::Archive,
         Self::Room,
         Self::Tapes,
+        Self::Imports,
     ];
 
     /// Areas in which the owner of an object is an envelope.
@@ -148,6 +151,7 @@ impl StorageArea {
             Self::Archive => "archive",
             Self::Room => "room",
             Self::Tapes => "tapes",
+            Self::Imports => "imports",
         }
     }
 }
@@ -1302,7 +1306,7 @@ fn is_owner(owner: &str) -> bool {
 }
 
 /// Returns the record or template that owns an object, which has a key of its own: a template can be the document of one
-/// record. None for objects of tapes and of the installation.
+/// record. None for objects of tapes, imports and the installation.
 fn record_of(key: &str) -> Option<&str> {
     let parts: Vec<&str> = key.split('/').collect();
     let [_area, _bucket, _org, owner, _sha256] = parts[..] else {

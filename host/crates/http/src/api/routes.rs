@@ -6,8 +6,8 @@ use aide::axum::routing::{
 };
 
 use super::partner::{
-    control, customers, destructions, envelopes, events, funding, open_links, persons, retention,
-    tapes, templates, test_mode, vault,
+    control, customers, destructions, envelopes, events, funding, imports, open_links, persons,
+    retention, tapes, templates, test_mode, vault,
 };
 use super::web::{
     administration, bulk, destructions as people, fact_maps, funding_packs, holds, insight,
@@ -292,6 +292,19 @@ areas! {
             "Read a map of loan tapes";
         put "/partner/control/tape-maps/{name}", tapes::put_map::<Key<ControlWrite>> => putTapeMap [409, 422]
             "Store a map of loan tapes under a name";
+    }
+
+    partner_imports {
+        post "/partner/imports", imports::submit::<Key<EnvelopesWrite>> => createImport []
+            "Import documents that were signed in another system";
+        get "/partner/imports", imports::list::<Key<EnvelopesRead>> => listImports []
+            "List your imports, newest first";
+        get "/partner/imports/{id}", imports::read::<Key<EnvelopesRead>> => getImport []
+            "Read how far an import is";
+        get "/partner/imports/{id}/rows", imports::rows::<Key<EnvelopesRead>> => listImportRows []
+            "List the results of an import's rows";
+        get "/partner/imports/{id}/report", imports::report::<Key<EnvelopesRead>> => getImportReport []
+            "Download the results of an import as a table";
     }
 
     partner_templates {
@@ -602,6 +615,19 @@ areas! {
             "Read a map of loan tapes";
         put "/control/tape-maps/{name}", tapes::put_map::<Web<may::Control>> => putTapeMapAsUser [409, 422]
             "Store a map of loan tapes under a name";
+    }
+
+    web_imports {
+        post "/imports", imports::submit::<Web<may::Send>> => createImportAsUser []
+            "Import documents that were signed in another system";
+        get "/imports", imports::list::<Web<may::ReadEnvelopes>> => listImportsAsUser []
+            "List your imports, newest first";
+        get "/imports/{id}", imports::read::<Web<may::ReadEnvelopes>> => getImportAsUser []
+            "Read how far an import is";
+        get "/imports/{id}/rows", imports::rows::<Web<may::ReadEnvelopes>> => listImportRowsAsUser []
+            "List the results of an import's rows";
+        get "/imports/{id}/report", imports::report::<Web<may::ReadEnvelopes>> => getImportReportAsUser []
+            "Download the results of an import as a table";
     }
 
     web_templates_and_packages {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::{examples, logged, meaning, members};
 
 /// Areas in the order of the document, with their descriptions.
-pub const TAGS: [(&str, &str); 29] = [
+pub const TAGS: [(&str, &str); 31] = [
     (
         "partner envelopes",
         "Create, send and follow envelopes, with an API key.",
@@ -39,6 +39,10 @@ pub const TAGS: [(&str, &str); 29] = [
     (
         "partner tapes",
         "Loan tapes, compared with the contracts of records.",
+    ),
+    (
+        "partner imports",
+        "Records of documents that were signed in other systems.",
     ),
     ("partner templates", "Templates from PDF files."),
     ("partner customers", "Customers and their documents."),
@@ -73,6 +77,10 @@ pub const TAGS: [(&str, &str); 29] = [
         "Legal holds, how long records are kept, and what is held about a person, for users of an organization.",
     ),
     ("web tapes", "Loan tapes, for users of an organization."),
+    (
+        "web imports",
+        "Records of documents that were signed in other systems, for users of an organization.",
+    ),
     (
         "web templates and packages",
         "Templates, packages and the field builder.",

@@ -13,7 +13,7 @@ use holdfast_adapters::files::{FilesError, StorageArea as FileArea};
 use holdfast_base::fair_queue::WorkOwner;
 use holdfast_components::ComponentError;
 use holdfast_components::rules::documents::{DocumentError, Picture, PictureFormat};
-use holdfast_domain::envelope::FileType;
+use holdfast_domain::envelope::{FileType, StoredFile};
 use holdfast_domain::field::ATTACHMENT;
 use holdfast_domain::id::OrgId;
 use holdfast_domain::locale::Message;
@@ -26,6 +26,8 @@ pub const FILE_MIB: usize = 10;
 const TOTAL_MIB: usize = 20;
 /// Maximum number of pages of one file.
 const PAGES: usize = 50;
+/// Field of a certificate of completion that was imported.
+const IMPORTED: &str = "certificate_of_completion";
 /// Name of a file that the signer's browser did not name.
 const UNNAMED: &str = "attachment";
 
@@ -310,15 +312,42 @@ impl Room {
     }
 }
 
-/// File of one signer.
+/// File of one signer, or an imported certificate of completion.
 pub struct SignersFile {
+    /// Empty for a certificate.
     pub role: String,
-    /// Name of the signer.
+    /// Name of the signer; empty for a certificate.
     pub signer: String,
     /// Whether the signer has signed, so that the file cannot change any more.
     pub is_final: bool,
     pub file: AttachedFile,
     stored: RoomAttachment,
+}
+
+impl SignersFile {
+    /// Describes a certificate of completion that was imported with a signed document. No signer attached it.
+    pub fn of_import(name: &str, file: StoredFile) -> Self {
+        let stored = RoomAttachment {
+            key: file.key,
+            sha256: file.sha256,
+            name: name.to_owned(),
+            content_type: file.content_type,
+            size: file.size,
+        };
+        Self {
+            role: String::new(),
+            signer: String::new(),
+            is_final: true,
+            file: AttachedFile {
+                field: IMPORTED.to_owned(),
+                name: stored.name.clone(),
+                content_type: stored.content_type.clone(),
+                size: stored.size,
+                sha256: stored.sha256.clone(),
+            },
+            stored,
+        }
+    }
 }
 
 /// Returns the files of a submission except for that of one field.

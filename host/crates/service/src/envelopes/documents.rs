@@ -82,12 +82,16 @@ pub(super) async fn file(
     Ok(envelope.upload.clone())
 }
 
-/// Returns the files that signers of an envelope attached, in signing order.
+/// Returns the files that signers of an envelope attached, in signing order, or the certificate of completion that was
+/// imported with its document.
 pub async fn attachments(app: &App, envelope: &Envelope) -> Result<Vec<SignersFile>, ServiceError> {
-    match room_submission(envelope) {
-        Some(submission) => Ok(app.room().attachments(&envelope.org, submission).await?),
-        None => Ok(Vec::new()),
+    if let Some(submission) = room_submission(envelope) {
+        return Ok(app.room().attachments(&envelope.org, submission).await?);
     }
+
+    let certificate = envelope.imported().and_then(|origin| origin.certificate);
+    let certificate = certificate.map(|one| SignersFile::of_import(&one.name, one.file.0));
+    Ok(certificate.into_iter().collect())
 }
 
 /// Returns one of these files by its SHA-256, with its bytes.

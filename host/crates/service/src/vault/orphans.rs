@@ -77,6 +77,7 @@ async fn wanted(core: &Core, key: &StoredObjectKey) -> Result<bool, StoreError> 
         StorageArea::Templates => objects::template_wants(&mut connection, org, text).await,
         StorageArea::Room => objects::room_wants(&mut connection, org, text).await,
         StorageArea::Tapes => objects::tape_wants(&mut connection, org, text).await,
+        StorageArea::Imports => objects::import_wants(&mut connection, org, text).await,
         StorageArea::Uploads
         | StorageArea::Signed
         | StorageArea::Vault

@@ -20,6 +20,7 @@ use holdfast_platform::room::attachments::{AttachedFile, SignersFile};
 use holdfast_service::envelopes::SignerLink;
 use holdfast_service::envelopes::creation::CreatedEnvelope;
 use holdfast_service::envelopes::uploads::StoredUpload;
+use holdfast_service::imports::ImportedView;
 use holdfast_store::search::FoundEnvelope;
 
 /// An envelope.
@@ -63,6 +64,9 @@ pub struct EnvelopeView {
     /// What the uploader stated about the paper original. Present for paper envelopes only.
     #[serde(skip_serializing_if = "Option::is_none")]
     paper_original: Option<PaperOriginal>,
+    /// Import that made the record, with what its manifest declares. Present only for imported ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    imported: Option<ImportedView>,
     /// Plan of reminders, and how many were sent by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     reminders: Option<PlannedReminders>,
@@ -128,6 +132,7 @@ impl From<&Envelope> for EnvelopeView {
             existing_signatures: envelope.existing_signatures.clone(),
             // Only an upload can have an original on paper.
             paper_original: envelope.is_upload().then(|| envelope.paper_original()),
+            imported: ImportedView::of(envelope),
             reminders: envelope.reminders(),
             send_at: envelope.planned_sending().map(|planned| planned.at),
             sending_failure: envelope.sending_failure(),
@@ -477,7 +482,7 @@ impl PeopleView {
     }
 }
 
-/// Files that signers attached.
+/// Files that signers attached, or the certificate of completion that was imported with a document.
 #[derive(Serialize, JsonSchema)]
 #[schemars(extend("examples" = [{
     "attachments": [{
@@ -492,10 +497,11 @@ pub struct AttachmentsView {
 
 #[derive(Serialize, JsonSchema)]
 pub struct AttachmentView {
+    /// Empty for an imported certificate, whose `field` is `certificate_of_completion`.
     role: String,
-    /// Name of the signer.
+    /// Name of the signer; empty for an imported certificate.
     signer: String,
-    /// Whether the signer has signed; before, the file may still be replaced.
+    /// Whether the signer has signed; before, the file may still be replaced. True for an imported certificate.
     signed: bool,
     #[serde(flatten)]
     file: AttachedFile,

@@ -489,8 +489,8 @@ pub async fn document<C: Authorized>(
     FileReply::of_bytes(&app, &format!("{id}-unsigned.pdf"), &pdf).await
 }
 
-/// Lists the files that signers attached, in signing order. A file of a signer who has not signed may
-/// still be replaced.
+/// Lists the files that signers attached, in signing order, or the certificate of completion that was imported with the
+/// document. A file of a signer who has not signed may still be replaced.
 pub async fn attachments<C: Authorized>(
     State(app): State<App>,
     partner: C,

@@ -7,6 +7,7 @@ pub mod destructions;
 pub mod envelopes;
 pub mod events;
 pub mod funding;
+pub mod imports;
 pub mod open_links;
 pub mod persons;
 pub mod retention;

@@ -18,6 +18,7 @@ use super::envelopes::unrecorded;
 use super::facts;
 use super::forms::{FormView, RefusedForm, TextField};
 use super::funding::{self, ShownFunding};
+use super::imports;
 use super::live::LiveList;
 use super::navigation::{PageResult, Place, status};
 use super::retention;
@@ -469,6 +470,7 @@ fn page(
                 }
             }
         }
+        @if let Some(card) = imports::card(texts, envelope) { (card) }
         (contract_dates::card(visitor, envelope, refused))
         (pictures(texts, envelope, signed, shown.pages.len()))
         (facts::card(visitor, shown.facts.as_ref()))

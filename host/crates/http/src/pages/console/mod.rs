@@ -26,6 +26,7 @@
 //! | `drafts` | the steps from a document to its sending |
 //! | `sending` | the choice of a document, a template or a draft |
 //! | `bulk` | bulk send |
+//! | `imports` | documents that were signed in other systems |
 //! | `packages` | packages of templates |
 //! | `vault` | records in the vault |
 //! | `insight` | usage, the request log, and the installation for its operator |
@@ -72,6 +73,7 @@ mod funding;
 mod funding_packs;
 mod graph;
 mod home;
+mod imports;
 mod insight;
 mod keys;
 mod live;
@@ -242,6 +244,12 @@ pub fn routes(enabled: bool) -> Router<App> {
         .route(&below("/bulk/{id}/clients"), post(bulk::clients))
         // The router prefers the literal paths above, in any order of the calls.
         .route(&below("/bulk/{id}/{act}"), post(bulk::act))
+        .route(
+            &below("/imports"),
+            get(imports::list).post(boxed(imports::upload)),
+        )
+        .route(&below("/imports/{id}"), get(imports::show))
+        .route(&below("/imports/{id}/report.csv"), get(imports::report))
         .route(
             &below("/packages"),
             get(packages::list).post(boxed(packages::create)),

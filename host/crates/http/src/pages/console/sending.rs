@@ -102,6 +102,7 @@ pub async fn choice_page(
             }
         }
         p { a href={ (PATH) "/bulk" } { (texts.text("send-bulk")) } }
+        p { a href={ (PATH) "/imports" } { (texts.text("send-import")) } }
     };
 
     let title = texts.text("console-send");

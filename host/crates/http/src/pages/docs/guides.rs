@@ -35,7 +35,7 @@ macro_rules! guides {
 guides! {
     "Start": ["quickstart", "test-mode", "coming-from", "mcp"]
     "Guides": [
-        "documents", "fields", "embedding", "signers", "consent", "webhooks", "bulk-send", "vault", "facts", "funding", "control", "signed-acts", "tape", "retention", "evidence",
+        "documents", "fields", "embedding", "signers", "consent", "webhooks", "bulk-send", "vault", "import", "facts", "funding", "control", "signed-acts", "tape", "retention", "evidence",
         "payment-and-identity", "languages",
     ]
     "Extend": ["rules", "provider-plugins", "components", "component-delivery", "signing-providers"]

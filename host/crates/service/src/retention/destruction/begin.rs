@@ -278,6 +278,8 @@ async fn files(
     let (org, record) = (&envelope.org, &envelope.record);
     let seal = seal_states::of_envelope(connection, org, &envelope.id).await?;
     let updates = seal.and_then(|seal| seal.updates);
+    let imported = envelope.imported().and_then(|origin| origin.certificate);
+    let imported = imported.map(|certificate| certificate.file.0);
     let named = [
         ("upload", envelope.upload.as_ref()),
         ("authoritative", record.authoritative.file()),
@@ -285,6 +287,7 @@ async fn files(
         ("certificate", record.certificate.as_ref()),
         ("custody_record", record.custody_record.as_ref()),
         ("seal_updates", updates.as_ref()),
+        ("certificate_of_completion", imported.as_ref()),
     ];
     let named = named.into_iter().filter_map(|(name, file)| {
         let digest = file?.sha256.clone();
