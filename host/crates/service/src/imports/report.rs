@@ -39,8 +39,9 @@ pub async fn report(core: &Core, caller: &Caller, id: &str) -> Result<SpooledFil
         }
         table.flush()
     };
-    let written = SpooledFile::written(&core.config.spool_folder(), write);
-    Ok(written.await.map_err(FilesError::Spool)?)
+    let folder = core.config.spool_folder();
+    let written = SpooledFile::written(&folder, write).await;
+    Ok(written.map_err(FilesError::Spool)?)
 }
 
 /// Returns the cells of a row. Names of files come from the archive, and could be formulas.
