@@ -170,6 +170,7 @@ async fn clients(store: &Store, org: &OrgId, count: usize) -> Result<Vec<Custome
             details: Map::new(),
             created_at: now,
             updated_at: now,
+            erased_at: None,
         };
         customers::insert(&mut tx, org, &client).await?;
 

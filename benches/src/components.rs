@@ -149,7 +149,7 @@ fn cases<'a>(components: &'a ComponentRegistry, runtime: &'a Handle) -> Vec<Call
     let plugin = components.signing(None, "vendor");
     let room = components.signing(None, EMBEDDED);
     let records = Arc::new(OneTemplate);
-    let far_end: FarEnd = Arc::new(|_| nothing_found());
+    let far_end: FarEnd = Arc::new(|_| Ok(nothing_found()));
     let nowhere = far_end.clone();
     let wrong = |error: &dyn std::fmt::Debug| Failure::from(format!("{error:?}"));
 
