@@ -1,6 +1,6 @@
 //! The glyphs of a page as running text.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::geometry::PageRect;
 use crate::page_text::{PageText, PlacedGlyph, ShowOperator};
@@ -162,7 +162,7 @@ struct LayerBuilder<'p> {
     line: u32,
     previous: Option<(&'p PlacedGlyph, &'p ShowOperator)>,
     /// Glyphs so far, by their text and place; only where repeated ones are left out.
-    drawn: HashMap<(&'p str, i64, i64), [f32; 2]>,
+    drawn: FxHashMap<(&'p str, i64, i64), [f32; 2]>,
     leaves_out_repeated: bool,
 }
 
