@@ -381,7 +381,13 @@ async fn an_archive_is_imported_in_the_console() {
     let app = TestApp::start().await;
     let olga = Session::of(&app, "olga@oak.example", "owner").await;
     let page = olga.get(&app, "/console/imports").await.text();
-    assert!(page.contains("There are no imports yet."), "{page}");
+    for shown in [
+        "Imports from other systems",
+        "There are no imports yet.",
+        "System that made the archive",
+    ] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
     let wrong = olga.upload(&app, "/console/imports", b"no zip", &[]).await;
     assert_eq!(wrong.status, 422);
     assert!(
@@ -410,6 +416,8 @@ async fn an_archive_is_imported_in_the_console() {
         page.contains("Signatures of others in the file: 0."),
         "{page}"
     );
+    let page = olga.get(&app, &format!("{path}?status=duplicate")).await;
+    assert!(page.text().contains("No rows have this result."));
     let table = olga.get(&app, &format!("{path}/report.csv")).await;
     assert_eq!(table.headers["content-type"], "text/csv");
 
