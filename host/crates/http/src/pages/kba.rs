@@ -178,6 +178,7 @@ fn identity(visit: &SignerVisit, fields: &[IdentityInput], shown: &IdentityPage)
     let texts = visit.texts;
     let problem = |name: &str| shown.problems.contains_key(name);
     let described = |name: &str| problem(name).then(|| format!("{name}-problem"));
+
     // Without fields nothing about the person goes to the provider, so there is no box for a consent.
     html! {
         form.identity method="post" action=(visit.path()) novalidate autocomplete="on" {
@@ -196,6 +197,7 @@ fn identity(visit: &SignerVisit, fields: &[IdentityInput], shown: &IdentityPage)
                     (wrong(texts, &field.name, shown))
                 }
             }
+
             @if !fields.is_empty() {
                 div.consent.invalid[problem("consent")] {
                     label {
@@ -208,6 +210,7 @@ fn identity(visit: &SignerVisit, fields: &[IdentityInput], shown: &IdentityPage)
                 }
                 p.fine { (texts.text("identity-kept")) }
             }
+
             button type="submit" { (texts.text("identity-continue")) }
         }
     }

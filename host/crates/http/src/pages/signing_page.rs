@@ -96,6 +96,7 @@ pub struct SigningPage<'a> {
 impl SigningPage<'_> {
     pub fn markup(&self) -> Markup {
         let texts = self.texts;
+
         html! {
             header.top {
                 (self.look.masthead())
@@ -111,9 +112,11 @@ impl SigningPage<'_> {
                     button.quiet.reading-view type="button" aria-pressed="false" hidden { (texts.text("signing-reading-view")) }
                 }
             }
+
             // A preview is about fields and pages, which have to be near for their pictures to load.
             @if !self.preview { (self.disclosure()) }
             (self.questions())
+
             main.signing data-hand=(self.style().as_str()) data-dates=(self.form.dates.format.as_str()) {
                 (self.document())
                 section.panel aria-label=(texts.text("signing-your-fields")) {
@@ -127,12 +130,14 @@ impl SigningPage<'_> {
                             @let before: Vec<String> = self.displayed.iter().map(u32::to_string).collect();
                             input type="hidden" name=(DISPLAYED) value="" data-before=(before.join(","));
                         }
+
                         (self.summary_of_problems())
                         @for (index, field) in self.form.fields.iter().enumerate() {
                             (self.control(field, index))
                         }
                         (self.last_step())
                     }
+
                     @for (index, field) in self.form.fields.iter().enumerate() {
                         @if takes_file(field) {
                             form id={ "attach-" (index) } method="post" enctype="multipart/form-data"
@@ -146,6 +151,7 @@ impl SigningPage<'_> {
                     }
                 }
             }
+
             (script_texts(texts, assets::SIGNING))
         }
     }

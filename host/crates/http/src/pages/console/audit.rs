@@ -103,20 +103,25 @@ fn text_of(action: &str) -> Option<&'static str> {
         "session.ended" => "audit-session-ended",
         "passkey.added" => "audit-passkey-added",
         "passkey.removed" => "audit-passkey-removed",
+
         "key.created" => "audit-key-created",
         "key.rotated" => "audit-key-rotated",
         "key.updated" => "audit-key-updated",
         "key.deactivated" => "audit-key-deactivated",
+
         "open_link.created" => "audit-open-link-created",
         "open_link.closed" => "audit-open-link-closed",
         "open_link.unavailable" => "audit-open-link-unavailable",
         "open_link.available" => "audit-open-link-available",
         "template.shared" => "audit-template-shared",
+
         "token.issued" => "audit-token-issued",
         "token.revoked" => "audit-token-revoked",
+
         "settings.changed" => "audit-settings-changed",
         "policy.changed" => "audit-policy-changed",
         "state.set" => "audit-state-set",
+
         "component.uploaded" => "audit-component-uploaded",
         "component.activated" => "audit-component-activated",
         "component.scheduled" => "audit-component-scheduled",
@@ -124,6 +129,7 @@ fn text_of(action: &str) -> Option<&'static str> {
         "component.trial" | "component.tried" => "audit-component-tried",
         "component.shadow_started" => "audit-shadow-started",
         "component.shadow_ended" => "audit-shadow-ended",
+
         "change.requested" => "audit-change-requested",
         "change.compared" => "audit-change-compared",
         "change.reviewed" => "audit-change-reviewed",

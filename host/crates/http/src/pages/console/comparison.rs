@@ -172,6 +172,7 @@ fn generated_table(texts: Texts, groups: &[&BehaviourGroup]) -> Markup {
         "rules-before",
         "rules-after",
     ];
+
     let rows = html! {
         @for group in groups {
             @let one = &group.counterexample;
@@ -193,6 +194,7 @@ fn generated_table(texts: Texts, groups: &[&BehaviourGroup]) -> Markup {
             }
         }
     };
+
     scrolling(texts, &columns, rows)
 }
 

@@ -23,8 +23,10 @@ pub fn card(visitor: &Visitor, envelope: &Envelope, refused: Option<&RefusedForm
     let texts = visitor.texts;
     let dates = envelope.contract_dates();
     let may_change = visitor.may(Permission::Send) && !contract_dates::has_no_contract(envelope);
+
     let action = format!("{PATH}/envelopes/{}/dates", envelope.id);
     let form = FormView::new(texts, &action, refused).with_ids("date");
+
     html! {
         @if may_change || !dates.is_empty() {
             details.card open[form.is_refused() || !dates.is_empty()] {
@@ -48,6 +50,7 @@ pub fn card(visitor: &Visitor, envelope: &Envelope, refused: Option<&RefusedForm
                         }
                     }
                 }
+
                 @if may_change {
                     form method="post" action=(action) {
                         (visitor.token())

@@ -772,8 +772,10 @@ fn reminder_fields(form: &FormView<'_>, envelope: &Envelope) -> Markup {
         }
         None => Default::default(),
     };
+
     let before_expiry = plan.and_then(|plan| plan.before_expiry_days);
     let before_expiry = before_expiry.map_or(String::new(), |days| days.to_string());
+
     let fields = [
         ("first_after_days", "settings-reminders-first", first),
         ("every_days", "settings-reminders-every", every),
@@ -784,6 +786,7 @@ fn reminder_fields(form: &FormView<'_>, envelope: &Envelope) -> Markup {
             before_expiry,
         ),
     ];
+
     html! {
         details.card open[form.is_refused() || plan.is_some()] {
             summary { (texts.text("settings-reminders")) }
@@ -1046,10 +1049,12 @@ fn people_card(texts: Texts, draft: &Draft) -> Markup {
                     }
                 }
             }
+
             @for (group, (needed, members)) in groups_of(draft) {
                 @let values = [("group", group.to_owned()), ("needed", needed.to_string()), ("members", members.to_string())];
                 p { (texts.with("send-group-rule", values)) }
             }
+
             p { a href=(DraftStep::People.address(draft.envelope.id.as_str())) { (texts.text("console-change")) } }
         }
     }
@@ -1107,6 +1112,7 @@ fn missing(texts: Texts, envelope: &Envelope, problems: &[DraftProblem]) -> Mark
 fn facts(visitor: &Visitor, draft: &Draft) -> Vec<(String, Markup)> {
     let (texts, envelope) = (visitor.texts, &draft.envelope);
     let text = |text: &str| html! { (text) };
+
     let reminders = envelope.reminders().map(|planned| {
         let plan = planned.plan;
         html! { (plan.first_after_days) " / " (plan.every_days) " / " (plan.at_most) }
@@ -1116,6 +1122,7 @@ fn facts(visitor: &Visitor, draft: &Draft) -> Vec<(String, Markup)> {
         text(&texts.amount(asked.amount_cents, &asked.currency))
     });
     let party = envelope.secured_party.as_ref();
+
     let facts = [
         ("send-name", Some(text(&envelope.name))),
         ("send-reference", envelope.external_id.as_deref().map(text)),
@@ -1135,6 +1142,7 @@ fn facts(visitor: &Visitor, draft: &Draft) -> Vec<(String, Markup)> {
         ("settings-payment", payment),
         ("send-party", party.map(|party| text(&party.name))),
     ];
+
     let given = facts
         .into_iter()
         .filter_map(|(name, fact)| Some((texts.text(name), fact?)));

@@ -1310,6 +1310,7 @@ async fn send_file(
 ) -> Result<Response, HttpError> {
     let caller = &visitor.caller;
     let name = format!("{id}-{file}");
+
     Ok(match file {
         "copy" => {
             // Through a link like every download, so that the ledger names the user who got the file.
@@ -1334,6 +1335,7 @@ async fn send_file(
             let reply = FileReply::<Pdf>::of_bytes(app, &name, &pdf).await?;
             reply.into_response()
         }
+
         "funding-package.zip" => {
             let zip = funding_package::package(app, &app.vault, caller, id).await?;
             FileReply::<Zip>::named(&funding_package::file_name(id), zip).into_response()

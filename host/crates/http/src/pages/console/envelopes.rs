@@ -368,12 +368,14 @@ pub async fn remove_filter(State(app): State<App>, form: ConsoleForm) -> PageRes
 fn search_form(visitor: &Visitor, query: &ListQuery) -> Markup {
     let texts = visitor.texts;
     let chosen = query.status.as_deref().unwrap_or_default();
+
     html! {
         form.search method="get" action={ (PATH) "/envelopes" } role="search" {
             div.field {
                 label for="q" { (texts.text("console-search-hint")) }
                 input id="q" name="q" type="search" value=(query.text()) maxlength="200";
             }
+
             // A tab is a choice of statuses itself.
             @if let Some(tab) = query.tab() {
                 input type="hidden" name="tab" value=(tab.as_str());
@@ -388,6 +390,7 @@ fn search_form(visitor: &Visitor, query: &ListQuery) -> Markup {
                     }
                 }
             }
+
             div.field {
                 label for="from" { (texts.text("console-from")) }
                 input id="from" name="from" type="date" value=[query.from.as_deref()];
@@ -403,6 +406,7 @@ fn search_form(visitor: &Visitor, query: &ListQuery) -> Markup {
                     option value="oldest" selected[query.is_oldest_first()] { (texts.text("envelopes-oldest")) }
                 }
             }
+
             @if let Some(score) = query.score_below() {
                 input type="hidden" name="score_below" value=(score);
             }
@@ -463,8 +467,10 @@ fn table(visitor: &Visitor, page: &ListPage, has_boxes: bool) -> Markup {
     let texts = visitor.texts;
     let standing = |one: &FoundEnvelope| page.standings.get(&one.id);
     let has_amounts = page.standings.values().any(|one| one.amount.is_some());
+
     let [who_acts, since, amount] = ["envelopes-who", "envelopes-since", "envelopes-amount"];
     let [who_acts, since, amount] = [who_acts, since, amount].map(|key| texts.text(key));
+
     html! {
         table.listed {
             thead {
@@ -477,6 +483,7 @@ fn table(visitor: &Visitor, page: &ListPage, has_boxes: bool) -> Markup {
                     th scope="col" { (since) }
                 }
             }
+
             tbody {
                 @for one in &page.found {
                     tr {

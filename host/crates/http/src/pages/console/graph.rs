@@ -181,6 +181,7 @@ impl BarGraph {
                     }
                 }
             }
+
             details {
                 summary { (self.as_table) }
                 div.scroll tabindex="0" role="region" aria-label=(self.title) {

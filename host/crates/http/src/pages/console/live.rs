@@ -98,6 +98,7 @@ impl LiveList {
     /// Returns a mark that changes with what the page shows.
     async fn mark(&self, app: &App, visitor: &Visitor) -> Result<String, ServiceError> {
         let caller = &visitor.caller;
+
         match self {
             // Counts change with every status and are cheap. Rows would be read every two seconds for each
             // open page.
@@ -112,6 +113,7 @@ impl LiveList {
             }
             Self::Packages => mark(&packages::list(app, caller, 1, ROWS).await?),
             Self::Batches => mark(&bulk::list(app, caller, 1, ROWS).await?),
+
             Self::Control => {
                 // An act can move a record from one part to another, so all of them are watched.
                 let mut parts = Vec::new();
@@ -123,6 +125,7 @@ impl LiveList {
             }
             Self::Transfers => mark(&transfers::list(app, caller, None, ROWS).await?),
             Self::ControlKeys => mark(&control::keys::list(app, caller).await?),
+
             Self::Rules => {
                 let owner = ComponentOwner::from(caller);
                 let slots = components::slots(app, &app.management, &owner).await?;
@@ -130,6 +133,7 @@ impl LiveList {
                 let requests = changes::list(app, &caller.org, None, ROWS).await?;
                 mark(&(slots, candidates, requests))
             }
+
             Self::Developers => {
                 let keys = api_keys::list(app, &caller.org).await?;
                 mark(&(keys, webhooks::list(app, caller, None).await?))
@@ -143,6 +147,7 @@ impl LiveList {
                 let all = RequestSearch::default();
                 mark(&request_log::list(app, &caller.org, &all, ROWS).await?)
             }
+
             // Both ledgers only grow, so the newest entry is enough.
             Self::Audit => mark(&audit::list(app, caller, None, 1).await?),
             Self::Users => mark(&users::list(app, &caller.org).await?),

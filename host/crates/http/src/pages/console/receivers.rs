@@ -295,6 +295,7 @@ async fn page(
 fn overview(visitor: &Visitor, receiver: &EndpointView) -> Markup {
     let texts = visitor.texts;
     let act = |act: &str, text: &'static str| act_form(visitor, receiver, act, text, "quiet");
+
     html! {
         section.card {
             h2 { (receiver.url) }
@@ -310,10 +311,12 @@ fn overview(visitor: &Visitor, receiver: &EndpointView) -> Markup {
                     @if event == "*" { (texts.text("receiver-all-events")) } @else { code { (event) } }
                 }
             }
+
             @if let Some(until) = receiver.grace_expires_at {
                 p.soft { (texts.text("receiver-grace-until")) " " (visitor.moment(until)) }
             }
             @if !receiver.secret_set { p.soft { (texts.text("receiver-unsigned")) } }
+
             div.actions {
                 (act("test", "receiver-test"))
                 @if receiver.is_active {
@@ -388,11 +391,13 @@ fn log(
     read: &ReceiverPage,
 ) -> Markup {
     let texts = visitor.texts;
+
     // The links keep the chosen status, or the second page would be one of another list.
     let at = |page: i64| {
         let status = status.map_or("", DeliveryStatus::as_str);
         format!("{}?status={status}&page={page}", address(&id))
     };
+
     html! {
         h2 { (texts.text("console-deliveries")) }
         form.search method="get" action=(address(&id)) {
@@ -407,6 +412,7 @@ fn log(
             }
             button type="submit" { (texts.text("console-search")) }
         }
+
         @if read.found.is_empty() {
             p {
                 @if status.is_some() { (texts.text("console-nothing")) } @else { (texts.text("receiver-no-deliveries")) }
@@ -416,6 +422,7 @@ fn log(
                 @for delivery in &read.found { li { (delivery_row(visitor, delivery)) } }
             }
         }
+
         @if page > 1 { p { a href=(at(page - 1)) { (texts.text("console-newer")) } } }
         @if page.saturating_mul(PAGE) < read.total { p { a href=(at(page + 1)) { (texts.text("console-earlier")) } } }
         (export(texts, &format!("receivers/{id}/deliveries.csv")))

@@ -221,6 +221,7 @@ fn general(form: &FormView<'_>, organization: &OrganizationView) -> Markup {
     let days = organization.envelope_ttl_days.to_string();
     let retention = organization.tape_retention_days;
     let retention = retention.map_or(String::new(), |days| days.to_string());
+
     let formats = [
         ("iso", "2026-11-25"),
         ("month_first", "11/25/2026"),
@@ -228,6 +229,7 @@ fn general(form: &FormView<'_>, organization: &OrganizationView) -> Markup {
         ("dotted", "25.11.2026"),
     ];
     let formats = formats.map(|(value, example)| (value.to_owned(), example.to_owned()));
+
     html! {
         (form.tick("auto_vault", &texts.text("settings-auto-vault"), organization.auto_vault))
         (field(form, "envelope_ttl_days", "settings-ttl", html! {
@@ -502,16 +504,20 @@ fn group_lines(settings: &SingleSignOn) -> Vec<String> {
 
 fn sign_on(app: &App, form: &FormView<'_>, organization: &OrganizationView) -> Markup {
     let texts = form.texts;
+
     // The secret of the client is stored encrypted and never shown. Its field begins empty.
     let known = organization.single_sign_on.as_ref();
     let of = |read: fn(&SingleSignOn) -> String| known.map(read).unwrap_or_default();
+
     let roles = Role::ALL
         .iter()
         .map(|one| (one.to_string(), role(texts, *one)));
     let none = std::iter::once((String::new(), texts.text("settings-no-access")));
     let roles: Vec<_> = none.chain(roles).collect();
+
     let default_role = known.and_then(|known| known.default_role);
     let default_role = default_role.map_or("", |role| role.as_str());
+
     html! {
         p.soft { (texts.text("settings-sign-on-hint")) }
         p.soft { (texts.text("settings-redirect")) " " code { (redirect_uri(app)) } }
@@ -521,6 +527,7 @@ fn sign_on(app: &App, form: &FormView<'_>, organization: &OrganizationView) -> M
                 code { (app.config.console_url()) (PATH) "/sso/" (organization.org_id) }
             }
         }
+
         (text_field(form, "issuer", "settings-issuer", &of(|one| one.issuer.to_string())))
         (text_field(form, "client_id", "settings-client", &of(|one| one.client_id.clone())))
         (form.text(&TextField {
@@ -534,6 +541,7 @@ fn sign_on(app: &App, form: &FormView<'_>, organization: &OrganizationView) -> M
         (form.select("default_role", &texts.text("settings-default-role"), &roles, default_role))
         (text_field(form, "acr_values", "settings-acr", &of(|one| one.acr_values.join(" "))))
         (form.tick("required", &texts.text("settings-required"), known.is_some_and(|one| one.required)))
+
         @if known.is_some() {
             (form.tick("remove", &texts.text("settings-sign-on-remove"), false))
         }

@@ -32,6 +32,7 @@ pub fn section(
     let action = format!("{page}/versions");
     let form = FormView::new(texts, &action, refused);
     let sends = visitor.may(Permission::Send);
+
     html! {
         details.card open[form.is_refused()] {
             summary { (texts.text("template-versions")) }
@@ -61,6 +62,7 @@ pub fn section(
                     }
                 }
             }
+
             @if sends {
                 form method="post" action=(action) enctype="multipart/form-data" {
                     (visitor.token())

@@ -69,8 +69,10 @@ fn roles(visitor: &Visitor, form: &FormView<'_>, present: Role) -> Markup {
 fn row(visitor: &Visitor, user: &UserView, refused: Option<&RefusedForm>) -> Markup {
     let texts = visitor.texts;
     let action = |name: &str| format!("{PATH}/users/{}/{name}", user.user_id);
+
     // An ended access has nothing to change. Another invitation of the address gives access again.
     let has_access = user.status != UserStatus::Ended;
+
     let of = |name: &str| {
         FormView::new(texts, &action(name), refused).with_ids(format!("{name}-{}", user.user_id))
     };
@@ -78,6 +80,7 @@ fn row(visitor: &Visitor, user: &UserView, refused: Option<&RefusedForm>) -> Mar
     let is_refused = [&change, &invite, &end]
         .into_iter()
         .any(FormView::is_refused);
+
     html! {
         p {
             strong { (user.email) } " "
@@ -91,6 +94,7 @@ fn row(visitor: &Visitor, user: &UserView, refused: Option<&RefusedForm>) -> Mar
         @if let Some(at) = user.signed_in_at {
             p.soft { (texts.text("console-signed-in")) " " (visitor.moment(at)) }
         }
+
         @if has_access && user.email != visitor.signed_in.user.email {
             details open[is_refused] {
                 summary { (texts.text("console-change")) }
