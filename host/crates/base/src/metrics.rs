@@ -10,6 +10,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry, Unit};
 
 use holdfast_domain::bulk::ItemOutcome;
+use holdfast_domain::import::ImportRowStatus;
 use holdfast_rules::metrics::ComponentMetrics;
 
 /// Histogram buckets in seconds, from a millisecond to ten seconds.
@@ -106,6 +107,13 @@ pub struct AttemptLabels {
 pub struct ItemLabels {
     /// `sent`, `failed`, `skipped`, `cancelled` or `retried`; of a row `imported`, `duplicate` or `failed`.
     pub outcome: String,
+}
+
+impl From<ImportRowStatus> for ItemLabels {
+    fn from(status: ImportRowStatus) -> Self {
+        let outcome = status.to_string();
+        Self { outcome }
+    }
 }
 
 impl From<&ItemOutcome> for ItemLabels {

@@ -10,7 +10,6 @@ use super::archive;
 use super::record::{self, ImportedFiles};
 use holdfast_adapters::files::{FilesError, SpooledFile};
 use holdfast_base::faults;
-use holdfast_base::metrics::ItemLabels;
 use holdfast_domain::id::{ImportId, OrgId};
 use holdfast_domain::import::{
     Import, ImportPlan, ImportRow, ImportRowStatus, ImportStatus, PlannedRecord, PlannedRow,
@@ -155,11 +154,8 @@ async fn add(
         add_result(core, import, &result).await?;
     }
 
-    let outcome = result.status.to_string();
-    core.metrics
-        .import_rows
-        .get_or_create(&ItemLabels { outcome })
-        .inc();
+    let rows = &core.metrics.import_rows;
+    rows.get_or_create(&result.status.into()).inc();
     Ok(archive)
 }
 
