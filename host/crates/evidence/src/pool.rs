@@ -14,7 +14,7 @@ use super::report::{EvidenceVerdict, ReportFinding, SignerReport, VerdictAnchor}
 use super::{control, organization, strict};
 use holdfast_domain::checkpoint::Checkpoint;
 use holdfast_domain::id::{EnvelopeId, OrgId, TransferId};
-use holdfast_domain::ledger::{LedgerEntry, destruction, verify_beginning};
+use holdfast_domain::ledger::{LedgerEntry, is_destroyed, verify_beginning};
 use holdfast_domain::merkle::ProvenNodes;
 use holdfast_domain::transfer::{RecordInclusion, RecordTree, RecordsRoot};
 
@@ -272,7 +272,7 @@ impl PoolCheck {
 
         // One destroyed record takes nothing from the evidence of the others.
         if ledger.entries.iter().any(|entry| entry.withheld) {
-            let why = if destruction(&ledger.entries).is_some() {
+            let why = if is_destroyed(&ledger.entries) {
                 format!("{id}: the record was destroyed, and the details of its acts with it")
             } else {
                 format!(
