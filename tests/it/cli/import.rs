@@ -17,20 +17,8 @@ const DOCUMENTS: usize = 6;
 async fn a_folder_is_imported_once_through_kills_of_the_server() {
     let data = tempfile::tempdir().unwrap();
     share_native_code(data.path());
-    let home = ServerHome {
-        program: this_program(),
-        data: data.path().to_owned(),
-        database: None,
-        settings: Vec::new(),
-    };
-    let (_, org) = home.operator("0s", &["org", "create", "--name", "Oak"]);
-    let org = org["org_id"].as_str().unwrap();
-    let scopes = "envelopes:read,envelopes:write";
-    let key = [
-        "key", "create", "--org", org, "--scopes", scopes, "--rpm", "10000",
-    ];
-    let (_, key) = home.operator("0s", &key);
-    let key = key["api_key"].as_str().unwrap();
+    let home = ServerHome::of(data.path());
+    let key = home.key(&home.organization("Oak"), "envelopes:read,envelopes:write");
 
     let folder = tempfile::tempdir().unwrap();
     for number in 0..DOCUMENTS {
@@ -52,7 +40,7 @@ async fn a_folder_is_imported_once_through_kills_of_the_server() {
         .args(["--customer-name", "Archive"])
         .args(["--customer-email", "archive@example.com"])
         .env("HOLDFAST_URL", format!("http://{address}"))
-        .env("HOLDFAST_API_KEY", key)
+        .env("HOLDFAST_API_KEY", &key)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -124,21 +124,8 @@ fn ids(receiver: &WebhookReceiver) -> Vec<String> {
 async fn a_listener_goes_on_after_restarts() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let data = tempfile::tempdir().unwrap();
-    let home = ServerHome {
-        program: this_program(),
-        data: data.path().to_owned(),
-        database: None,
-        settings: Vec::new(),
-    };
-    let (_, org) = home.operator("0s", &["org", "create", "--name", "Oak"]);
-    let org = org["org_id"].as_str().unwrap();
-
-    let scopes = "envelopes:write,webhooks:listen";
-    let key = [
-        "key", "create", "--org", org, "--scopes", scopes, "--rpm", "10000",
-    ];
-    let (_, key) = home.operator("0s", &key);
-    let key = key["api_key"].as_str().unwrap();
+    let home = ServerHome::of(data.path());
+    let key = home.key(&home.organization("Oak"), "envelopes:write,webhooks:listen");
 
     // The server has the same address after its restart.
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
@@ -150,21 +137,21 @@ async fn a_listener_goes_on_after_restarts() {
 
     let receiver = WebhookReceiver::start().await;
 
-    make(&url, key, 2).await;
-    let listener = Listener::start(&url, key, &state, &receiver, &[]);
-    make(&url, key, 3).await;
+    make(&url, &key, 2).await;
+    let listener = Listener::start(&url, &key, &state, &receiver, &[]);
+    make(&url, &key, 3).await;
     receiver.wait_for(3).await;
 
     server.kill();
     let _server = ServerProcess::start(&home, &[], &here).unwrap();
-    make(&url, key, 2).await;
+    make(&url, &key, 2).await;
     receiver.wait_for(5).await;
 
     // The listener ends, misses events, and continues after the last one.
     let secret = listener.secret.clone();
     listener.signal("TERM");
-    make(&url, key, 4).await;
-    let listener = Listener::start(&url, key, &state, &receiver, &[]);
+    make(&url, &key, 4).await;
+    let listener = Listener::start(&url, &key, &state, &receiver, &[]);
     assert_eq!(listener.secret, secret);
 
     receiver.wait_for(9).await;
@@ -173,8 +160,8 @@ async fn a_listener_goes_on_after_restarts() {
     tokio::time::sleep(Duration::from_millis(300)).await;
     listener.signal("KILL");
     receiver.answer(|index, _| status(if index < 11 { 503 } else { 204 }));
-    make(&url, key, 1).await;
-    let listener = Listener::start(&url, key, &state, &receiver, &[]);
+    make(&url, &key, 1).await;
+    let listener = Listener::start(&url, &key, &state, &receiver, &[]);
     receiver.wait_for(12).await;
 
     listener.signal("TERM");
@@ -189,7 +176,7 @@ async fn a_listener_goes_on_after_restarts() {
     let feed = format!("{url}/api/v2/partner/events?limit=100");
     let feed = http
         .get(feed)
-        .header("x-api-key", key)
+        .header("x-api-key", &key)
         .send()
         .await
         .unwrap();

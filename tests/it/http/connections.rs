@@ -337,11 +337,7 @@ async fn a_server_stops_within_its_grace_period_despite_stalled_clients() {
         database: None,
         settings: vec![("HOLDFAST_HTTP__STOP_GRACE".into(), "4s".into())],
     };
-    let (_, org) = home.operator("0s", &["org", "create", "--name", "Maple"]);
-    let create = ["key", "create", "--org", org["org_id"].as_str().unwrap()];
-
-    let scopes = ["--scopes", "envelopes:write"];
-    let (_, key) = home.operator("0s", &[&create[..], &scopes].concat());
+    let key = home.key(&home.organization("Maple"), "envelopes:write");
     let mut server = ServerProcess::start(&home, &[], &[]).unwrap();
     let request = "GET /api/v2/openapi.json HTTP/1.1\r\nhost: test\r\n\r\n";
 
@@ -350,9 +346,8 @@ async fn a_server_stops_within_its_grace_period_despite_stalled_clients() {
         String::new(),
         "GET /healthz HTTP/1.1\r\n".into(),
         format!(
-            "POST /api/v2/partner/envelopes HTTP/1.1\r\nhost: test\r\nx-api-key: {}\r\n\
-             content-length: 1000\r\n\r\n{{",
-            key["api_key"].as_str().unwrap()
+            "POST /api/v2/partner/envelopes HTTP/1.1\r\nhost: test\r\nx-api-key: {key}\r\n\
+             content-length: 1000\r\n\r\n{{"
         ),
         request.repeat(200),
     ] {

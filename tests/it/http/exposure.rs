@@ -83,12 +83,7 @@ async fn metrics_are_served_at_the_configured_address() {
 async fn one_sqlite_database_has_one_server() {
     let data = tempfile::tempdir().unwrap();
     share_native_code(data.path());
-    let home = ServerHome {
-        program: this_program(),
-        data: data.path().to_owned(),
-        database: None,
-        settings: Vec::new(),
-    };
+    let home = ServerHome::of(data.path());
     let server = ServerProcess::start(&home, &[], &[]).unwrap();
 
     let second = home
@@ -114,12 +109,7 @@ async fn one_sqlite_database_has_one_server() {
 fn a_damaged_database_ends_the_start_with_its_cause() {
     let data = tempfile::tempdir().unwrap();
     std::fs::write(data.path().join("holdfast.db"), "no database ".repeat(500)).unwrap();
-    let home = ServerHome {
-        program: this_program(),
-        data: data.path().to_owned(),
-        database: None,
-        settings: Vec::new(),
-    };
+    let home = ServerHome::of(data.path());
     let ended = home
         .command(&home.program)
         .env("HOLDFAST_LISTEN", "127.0.0.1:0")
@@ -141,14 +131,9 @@ fn a_damaged_database_ends_the_start_with_its_cause() {
 async fn each_request_is_logged_with_the_id_of_its_key_or_token() {
     let data = tempfile::tempdir().unwrap();
     share_native_code(data.path());
-    let home = ServerHome {
-        program: this_program(),
-        data: data.path().to_owned(),
-        database: None,
-        settings: Vec::new(),
-    };
-    let (_, org) = home.operator("0s", &["org", "create", "--name", "Maple"]);
-    let org = org["org_id"].as_str().unwrap();
+    let home = ServerHome::of(data.path());
+    let org = home.organization("Maple");
+    let org = org.as_str();
     let create = ["key", "create", "--org", org, "--scopes", "envelopes:read"];
     let (_, key) = home.operator("0s", &create);
 
@@ -196,12 +181,7 @@ async fn data_files_are_readable_by_the_server_user_only() {
         std::fs::set_permissions(data.path().join(folder), open).unwrap();
     }
 
-    let home = ServerHome {
-        program: this_program(),
-        data: data.path().to_owned(),
-        database: None,
-        settings: Vec::new(),
-    };
+    let home = ServerHome::of(data.path());
     let server = ServerProcess::start(&home, &["sh", "-c", "umask 0022; exec \"$@\"", "sh"], &[]);
     let server = server.unwrap();
 

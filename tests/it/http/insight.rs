@@ -353,8 +353,8 @@ async fn the_console_has_its_own_listener() {
         );
     }
 
-    let (_, org) = home.operator("0s", &["org", "create", "--name", "Oak"]);
-    let org = org["org_id"].as_str().unwrap();
+    let org = home.organization("Oak");
+    let org = org.as_str();
     let invite = [
         "user",
         "invite",

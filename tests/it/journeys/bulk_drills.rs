@@ -45,8 +45,7 @@ impl BulkDrill {
             database,
             settings: Vec::new(),
         };
-        let (_, org) = home.operator("0s", &["org", "create", "--name", "Maple"]);
-        let org = org["org_id"].as_str().unwrap().to_owned();
+        let org = home.organization("Maple");
         let issue = [
             "token",
             "issue",

@@ -79,20 +79,10 @@ impl ControlDrill {
             "Oak Autos",
         ];
         let parties = names.map(|name| {
-            let (_, org) = home.operator("0s", &["org", "create", "--name", name]);
-            let org = org["org_id"].as_str().unwrap().to_owned();
+            let org = home.organization(name);
             let scopes = "envelopes:read,envelopes:write,compliance:read,vault:read,vault:write,\
                           vault:release,control:read,control:write,control:consent";
-            let create = [
-                "key", "create", "--org", &org, "--scopes", scopes, "--rpm", "1000000",
-            ];
-            let key = |_| {
-                home.operator("0s", &create).1["api_key"]
-                    .as_str()
-                    .unwrap()
-                    .to_owned()
-            };
-            let keys = (0..4).map(key).collect();
+            let keys = (0..4).map(|_| home.key(&org, scopes)).collect();
 
             DrillParty { org, keys }
         });

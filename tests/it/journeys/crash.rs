@@ -96,15 +96,9 @@ impl CrashDrill {
     pub async fn at(home: ServerHome, objects: PathBuf) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         share_native_code(&home.data);
-        let (_, org) = home.operator("0s", &["org", "create", "--name", "Maple"]);
-        let org = org["org_id"].as_str().unwrap().to_owned();
+        let org = home.organization("Maple");
         let scopes = "envelopes:read,envelopes:write,compliance:read,vault:write,vault:release";
-        let limit = ["--rpm", "1000000"];
-        let create = ["key", "create", "--org", &org, "--scopes", scopes];
-        let keys = (0..KEYS).map(|_| {
-            let (_, key) = home.operator("0s", &[&create[..], &limit].concat());
-            key["api_key"].as_str().unwrap().to_owned()
-        });
+        let keys = (0..KEYS).map(|_| home.key(&org, scopes));
         let client = DrillClient {
             http: reqwest::Client::builder()
                 .timeout(Duration::from_secs(20))

@@ -50,13 +50,9 @@ impl DestructionDrill {
         std::fs::create_dir_all(&home.data).unwrap();
         share_native_code(&home.data);
 
-        let (_, org) = home.operator("0s", &["org", "create", "--name", "Maple Motors"]);
-        let org = org["org_id"].as_str().unwrap().to_owned();
+        let org = home.organization("Maple Motors");
         let scopes = "envelopes:read,envelopes:write,vault:read,vault:write,holds:read,holds:write";
-        let create = [
-            "key", "create", "--org", &org, "--scopes", scopes, "--rpm", "1000000",
-        ];
-        let (_, key) = home.operator("0s", &create);
+        let key = home.key(&org, scopes);
         let person = |email: &str| {
             let issue = [
                 "token",
@@ -78,7 +74,7 @@ impl DestructionDrill {
                 .timeout(Duration::from_secs(20))
                 .build()
                 .unwrap(),
-            key: key["api_key"].as_str().unwrap().to_owned(),
+            key,
             home,
             org,
             people,

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -43,6 +43,30 @@ impl ServerHome {
         let file = format!("sqlite://{}", self.data.join("holdfast.db").display());
         let url = self.database.as_deref().unwrap_or(&file);
         Store::connect(url).await.unwrap()
+    }
+
+    /// Returns a home in a folder, with the programs under test and their default database.
+    pub fn of(data: &Path) -> Self {
+        Self {
+            program: this_program(),
+            data: data.to_owned(),
+            database: None,
+            settings: Vec::new(),
+        }
+    }
+
+    /// Makes an organization, and returns its id.
+    pub fn organization(&self, name: &str) -> String {
+        let (_, org) = self.operator("0s", &["org", "create", "--name", name]);
+        org["org_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Makes an API key that is as good as without a limit of its rate.
+    pub fn key(&self, org: &str, scopes: &str) -> String {
+        let create = ["key", "create", "--org", org, "--scopes", scopes];
+        let limit = ["--rpm", "1000000"];
+        let (_, key) = self.operator("0s", &[&create[..], &limit].concat());
+        key["api_key"].as_str().unwrap().to_owned()
     }
 
     /// Runs the operator's tool; returns whether it succeeded, and its output.

@@ -586,6 +586,17 @@ mod tests {
     const COUNT: &str = "with recursive number (n) as (select 1 union all select n + 1 from number where n < $1) \
         select count(*) from number";
 
+    /// With one cache for all connections, readers wait for each other at each page (`.cargo/config.toml`).
+    #[tokio::test]
+    async fn each_connection_has_a_page_cache_of_its_own() {
+        let (_folder, mut connection) = opened();
+        let options = sqlx::query("pragma compile_options");
+        let options = options.fetch_all(&mut connection).await.unwrap();
+        let options: Vec<String> = options.iter().map(|row| row.get(0)).collect();
+        assert!(options.contains(&"THREADSAFE=1".to_owned()), "{options:?}");
+        assert!(!options.contains(&"ENABLE_MEMORY_MANAGEMENT".to_owned()));
+    }
+
     #[tokio::test]
     async fn an_argument_is_bound_by_its_number() {
         let (_folder, mut connection) = opened();
